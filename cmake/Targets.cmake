@@ -1,0 +1,44 @@
+# How every target of the project is declared: sources by folder, warnings, include root.
+
+add_library(natsl_flags INTERFACE)
+target_include_directories(natsl_flags INTERFACE ${CMAKE_SOURCE_DIR})
+target_compile_options(natsl_flags INTERFACE -Wall -Wextra -Wconversion)
+if(NATSL_WERROR)
+  target_compile_options(natsl_flags INTERFACE -Werror)
+endif()
+
+# natsl_sources(OUT DIR...): the .cpp files directly in each folder (relative to the caller).
+function(natsl_sources out)
+  set(all)
+  foreach(dir IN LISTS ARGN)
+    file(GLOB found CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${dir}/*.cpp)
+    list(APPEND all ${found})
+  endforeach()
+  set(${out} ${all} PARENT_SCOPE)
+endfunction()
+
+# natsl_library(NAME FOLDERS dir... DEPENDS target...): a static library from whole folders.
+function(natsl_library name)
+  cmake_parse_arguments(ARG "" "" "FOLDERS;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
+  natsl_sources(sources ${ARG_FOLDERS})
+  if(sources)
+    add_library(${name} STATIC ${sources})
+    target_link_libraries(${name} PUBLIC natsl_flags ${ARG_DEPENDS} PRIVATE ${ARG_PRIVATE_DEPENDS})
+  else()
+    add_library(${name} INTERFACE)
+    target_link_libraries(${name} INTERFACE natsl_flags ${ARG_DEPENDS})
+  endif()
+endfunction()
+
+# natsl_test(NAME FOLDERS dir... DEPENDS target...): one GoogleTest program from whole folders.
+function(natsl_test name)
+  cmake_parse_arguments(ARG "" "" "FOLDERS;DEPENDS" ${ARGN})
+  natsl_sources(sources ${ARG_FOLDERS})
+  if(NOT sources)
+    return()
+  endif()
+  add_executable(${name} ${sources})
+  target_link_libraries(${name} PRIVATE natsl_test_support natsl_flags ${ARG_DEPENDS} GTest::gmock
+                                        GTest::gtest_main)
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 600)
+endfunction()

@@ -1,0 +1,125 @@
+// The contract between evaluators and any model: strings in, results out, three request kinds
+// (the field's own: loglikelihood, loglikelihood_rolling, generate_until).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace natsl::model_adapters {
+
+using TokenId = int32_t;
+
+/// log p(continuation | context). An empty context means the model's prefix token.
+struct LoglikelihoodRequest {
+  std::string context;
+  std::string continuation;
+};
+
+/// log p(text), the text cut into windows of the model's length with one token of overlap
+/// (protocol: specs of lm-evaluation-harness, loglikelihood_rolling).
+struct RollingRequest {
+  std::string text;
+  /// Longest window in tokens; nothing: the model's maximum length.
+  std::optional<int64_t> max_length;
+};
+
+/// Greedy where temperature is 0. The same seed gives the same text.
+struct Sampling {
+  double temperature = 0;
+  int64_t top_k = 0;  ///< 0: all
+  double top_p = 1;
+  uint64_t seed = 0;
+};
+
+struct GenerateRequest {
+  std::string prompt;
+  /// The text is cut at the first occurrence of each, one after the other in this order.
+  std::vector<std::string> stop;
+  int64_t max_new_tokens = 256;
+  Sampling sampling;
+  /// Middle truncation (LongBench): keep this many ids in all, half from each end, before anything
+  /// else; nothing: left truncation to the model's length.
+  std::optional<int64_t> middle_truncate_to;
+};
+
+/// Common to every result. Exactly one of `error` or the answer is meaningful.
+struct ResultBase {
+  int64_t context_tokens = 0;    ///< ids fed before the first scored or generated one
+  int64_t output_tokens = 0;     ///< ids scored or generated
+  int64_t truncated_tokens = 0;  ///< ids cut off to fit the model
+  bool skipped = false;          ///< too long, and the truncation policy is to skip
+  bool cached = false;           ///< came from a response cache
+  std::optional<std::string> error;  ///< the request failed for good; never a silent zero
+};
+
+struct LoglikelihoodResult : ResultBase {
+  double log_prob = 0;                   ///< natural log, sum over the continuation
+  bool is_greedy = false;                ///< every continuation id is the argmax (ties: lowest id)
+  std::vector<float> token_log_probs;    ///< [output_tokens]
+};
+
+struct RollingResult : ResultBase {
+  double log_prob = 0;                 ///< sum over the windows, in order
+  std::vector<float> token_log_probs;  ///< [output_tokens]
+};
+
+enum class FinishReason { kEos, kStop, kLength };
+constexpr const char* Name(FinishReason reason) {
+  return reason == FinishReason::kEos ? "eos" : reason == FinishReason::kStop ? "stop" : "length";
+}
+
+struct GenerateResult : ResultBase {
+  std::string text;           ///< after the stop cut
+  std::vector<TokenId> ids;   ///< all generated ids, EOS not included
+  FinishReason finish = FinishReason::kLength;
+};
+
+/// What is told of a model in every report. `settings` lists what else can change a result.
+struct ModelInfo {
+  std::string name;                   ///< as the user gave it
+  std::string family;                 ///< "gated_deltanet", "openai", "scripted", ...
+  std::string weights_fingerprint;    ///< SHA-256 over the weights' bytes and the config
+  std::string tokenizer_fingerprint;  ///< "" without a tokenizer
+  std::string dtype;
+  std::string device;
+  int64_t max_length = 0;     ///< tokens the model may read
+  int64_t vocabulary = 0;     ///< width of the logits
+  int64_t parameters = 0;     ///< 0 where unknown
+  std::vector<std::pair<std::string, std::string>> settings;
+};
+
+/// Watches a batch of requests being answered. Called from the thread that made the call.
+class BatchListener {
+ public:
+  virtual ~BatchListener() = default;
+  /// False where the answer is known already (a resumed run): a planned batch in which nothing is
+  /// wanted isn't computed, and its results stay untouched. The plan doesn't depend on it.
+  virtual bool Wanted(size_t /*index*/) { return true; }
+  /// `finished` requests have their results in place. `tokens`: ids the batch ran.
+  virtual void OnBatch(std::span<const size_t> /*finished*/, int64_t /*tokens*/) {}
+  /// Asked between batches; true ends the call early, the rest of the results untouched.
+  virtual bool StopRequested() { return false; }
+};
+
+/// Any model. Requests are planned over the whole span, so the caller passes all it has. Results
+/// stand in the requests' order and don't depend on it. Throws Error (model) on failures that
+/// aren't one request's.
+class LanguageModel {
+ public:
+  virtual ~LanguageModel() = default;
+
+  virtual const ModelInfo& Info() const = 0;
+  virtual void Loglikelihood(std::span<const LoglikelihoodRequest> requests,
+                             std::span<LoglikelihoodResult> results, BatchListener& listener) = 0;
+  virtual void LoglikelihoodRolling(std::span<const RollingRequest> requests,
+                                    std::span<RollingResult> results, BatchListener& listener) = 0;
+  virtual void GenerateUntil(std::span<const GenerateRequest> requests,
+                             std::span<GenerateResult> results, BatchListener& listener) = 0;
+  /// Tokens of a text as the model would count them; nothing where the model can't tell.
+  virtual std::optional<int64_t> CountTokens(const std::string& text) const = 0;
+};
+
+}  // namespace natsl::model_adapters

@@ -1,0 +1,56 @@
+// A Hugging Face checkpoint folder: its spec and its weights by canonical slot, memory-mapped.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/dtype.h"
+#include "model_adapters/spec/model_spec.h"
+
+namespace natsl::model_adapters {
+
+/// Parses config.json (both dialects). A field that changes the result and isn't supported is an
+/// Error (model) that names it. `path`: the folder or the file.
+ModelSpec LoadModelSpec(const std::filesystem::path& path);
+
+/// A weight: rows of a tensor in a mapped file. Row r starts at data + r * row_stride_bytes; most
+/// weights are contiguous (row_stride_bytes == bytes of one row).
+struct WeightView {
+  core::DType dtype = core::DType::kFloat32;
+  std::vector<int64_t> shape;
+  const std::byte* data = nullptr;
+  int64_t row_stride_bytes = 0;
+};
+
+/// What a slot must look like, from the spec alone (also used to draw random weights).
+struct SlotSpec {
+  std::string slot;
+  std::vector<int64_t> shape;
+};
+std::vector<SlotSpec> ExpectedSlots(const ModelSpec& spec);
+
+class Checkpoint {
+ public:
+  /// Opens and verifies the folder: missing, unexpected and mis-shaped tensors are one Error
+  /// (model) that lists all of them.
+  explicit Checkpoint(const std::filesystem::path& folder);
+  ~Checkpoint();
+  Checkpoint(Checkpoint&&) noexcept;
+  Checkpoint& operator=(Checkpoint&&) noexcept;
+
+  const ModelSpec& spec() const;
+  bool Has(const std::string& slot) const;
+  WeightView Weight(const std::string& slot) const;  ///< the slot must exist
+  /// SHA-256 over config.json and the bytes of all weight files.
+  std::string Fingerprint() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace natsl::model_adapters

@@ -1,0 +1,113 @@
+// The contract of models that work on token ids: scoring and generation of many sequences, and
+// sessions that hold state (latency, forks). Native models implement it on CPU and CUDA.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "model_adapters/language_model.h"
+
+namespace natsl::model_adapters {
+
+/// Bytes of one sequence's state, or of several.
+struct StateBytes {
+  int64_t kv = 0;           ///< keys and values of softmax attention, pages in use
+  int64_t recurrent = 0;    ///< linear-attention states
+  int64_t convolution = 0;  ///< tails of short convolutions and token shifts
+  int64_t total() const { return kv + recurrent + convolution; }
+};
+
+/// log p(ids[i] | ids[0..i)) for i in [scored_from, ids.size()); 1 <= scored_from < ids.size().
+struct TokenScoreRequest {
+  std::vector<TokenId> ids;
+  int64_t scored_from = 1;
+};
+struct TokenScore {
+  std::vector<float> log_probs;  ///< [ids.size() - scored_from]
+  bool is_greedy = false;        ///< all scored ids are the argmax of their position
+};
+
+struct TokenGenerateRequest {
+  std::vector<TokenId> prompt;  ///< at least one id
+  int64_t max_new_tokens = 0;
+  std::vector<TokenId> eos;     ///< any of these ends the sequence and isn't returned
+  Sampling sampling;
+  /// Called with all new ids after each step; true ends the sequence (a stop string was met).
+  std::function<bool(std::span<const TokenId>)> stop;
+};
+struct TokenGeneration {
+  std::vector<TokenId> ids;
+  FinishReason finish = FinishReason::kLength;
+};
+
+/// `batch` sequences that advance together, with their state on the device. Copies of state are
+/// made only where a fork diverges.
+class Session {
+ public:
+  virtual ~Session() = default;
+
+  virtual int64_t batch() const = 0;
+  virtual int64_t length() const = 0;  ///< tokens consumed by each sequence
+  /// ids [batch, T] row-major, appended to the state.
+  virtual void Prefill(std::span<const TokenId> ids) = 0;
+  /// ids [batch]: one token each.
+  virtual void Step(std::span<const TokenId> ids) = 0;
+  /// `steps` greedy steps without host work in between where the device can (a CUDA graph); starts
+  /// from the last position's argmax. Returns ids [steps, batch].
+  virtual std::vector<TokenId> Decode(int64_t steps) = 0;
+  /// log p of the next token, [batch, vocabulary].
+  virtual std::vector<float> NextLogProbs() = 0;
+  /// Waits for the device.
+  virtual void Synchronize() = 0;
+  virtual std::unique_ptr<Session> Fork() = 0;
+  virtual model_adapters::StateBytes StateBytes() const = 0;
+};
+
+/// Everything a model computes of one sequence, for checks from outside.
+struct Trace {
+  int64_t tokens = 0;
+  std::vector<float> logits;         ///< [tokens, vocabulary]
+  std::vector<float> hidden_states;  ///< [layers + 1, tokens, hidden]; empty unless asked for
+  int64_t layers = 0;
+  int64_t hidden = 0;
+};
+
+class TokenModel {
+ public:
+  virtual ~TokenModel() = default;
+
+  virtual const ModelInfo& Info() const = 0;
+  /// Plans over the whole span: sequences that share a prefix compute it once. The plan is a pure
+  /// function of the requests and the settings.
+  virtual void Score(std::span<const TokenScoreRequest> requests, std::span<TokenScore> results,
+                     BatchListener& listener) = 0;
+  virtual void Generate(std::span<const TokenGenerateRequest> requests,
+                        std::span<TokenGeneration> results, BatchListener& listener) = 0;
+  virtual std::unique_ptr<Session> NewSession(int64_t batch) = 0;
+  /// One forward pass over `ids`, fed in pieces of `pieces` tokens (empty: all at once) to test
+  /// that state is carried right.
+  virtual Trace Forward(std::span<const TokenId> ids, bool hidden_states,
+                        std::span<const int64_t> pieces) = 0;
+};
+
+/// How a checkpoint is opened.
+struct OpenOptions {
+  std::string device = "cpu";      ///< "cpu", "cuda", "cuda:1"
+  std::string dtype = "float32";   ///< dtype of weights: "float32" or "bfloat16"
+  int threads = 0;                 ///< 0: all cores
+  int64_t batch_tokens = 8192;     ///< most tokens of one packed batch
+  std::optional<int64_t> max_length;  ///< overrides the config's
+  std::optional<uint64_t> random_weights_seed;  ///< no weights file: draw them
+  bool share_prefixes = true;
+};
+
+/// Opens a Hugging Face checkpoint folder (or a config.json with random_weights_seed), loading the
+/// native module on first use. Throws Error (model).
+std::unique_ptr<TokenModel> OpenNativeModel(const std::string& path, const OpenOptions& options);
+
+}  // namespace natsl::model_adapters
