@@ -48,8 +48,8 @@ std::string ReadFile(const std::filesystem::path& path, ErrorCode code, int64_t 
   const auto [fd, size] = OpenRegular(path, code);
   const Descriptor descriptor(fd);
   if (std::cmp_greater(size, max_bytes)) {
-    throw Error(code, fmt::format("{}: {} bytes, expected at most {}", path.string(), size,
-                                  max_bytes));
+    throw Error(code,
+                fmt::format("{}: {} bytes, expected at most {}", path.string(), size, max_bytes));
   }
   std::string content(size, '\0');
   size_t done = 0;

@@ -17,9 +17,9 @@ using Json = nlohmann::ordered_json;
 
 /// How a text is parsed.
 struct JsonOptions {
-  int max_depth = 128;           ///< deeper nesting is an error
-  bool python_numbers = false;   ///< accept Python's bare NaN, Infinity and -Infinity as numbers
-  bool unique_keys = false;      ///< a key given twice in one object is an error
+  int max_depth = 128;          ///< deeper nesting is an error
+  bool python_numbers = false;  ///< accept Python's bare NaN, Infinity and -Infinity as numbers
+  bool unique_keys = false;     ///< a key given twice in one object is an error
 };
 
 /// Parses one JSON document. `where` names the text in errors ("config.json", "valid.jsonl:812").

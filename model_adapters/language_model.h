@@ -47,18 +47,18 @@ struct GenerateRequest {
 
 /// Common to every result. Exactly one of `error` or the answer is meaningful.
 struct ResultBase {
-  int64_t context_tokens = 0;    ///< ids fed before the first scored or generated one
-  int64_t output_tokens = 0;     ///< ids scored or generated
-  int64_t truncated_tokens = 0;  ///< ids cut off to fit the model
-  bool skipped = false;          ///< too long, and the truncation policy is to skip
-  bool cached = false;           ///< came from a response cache
+  int64_t context_tokens = 0;        ///< ids fed before the first scored or generated one
+  int64_t output_tokens = 0;         ///< ids scored or generated
+  int64_t truncated_tokens = 0;      ///< ids cut off to fit the model
+  bool skipped = false;              ///< too long, and the truncation policy is to skip
+  bool cached = false;               ///< came from a response cache
   std::optional<std::string> error;  ///< the request failed for good; never a silent zero
 };
 
 struct LoglikelihoodResult : ResultBase {
-  double log_prob = 0;                   ///< natural log, sum over the continuation
-  bool is_greedy = false;                ///< every continuation id is the argmax (ties: lowest id)
-  std::vector<float> token_log_probs;    ///< [output_tokens]
+  double log_prob = 0;                 ///< natural log, sum over the continuation
+  bool is_greedy = false;              ///< every continuation id is the argmax (ties: lowest id)
+  std::vector<float> token_log_probs;  ///< [output_tokens]
 };
 
 struct RollingResult : ResultBase {
@@ -72,8 +72,8 @@ constexpr const char* Name(FinishReason reason) {
 }
 
 struct GenerateResult : ResultBase {
-  std::string text;           ///< after the stop cut
-  std::vector<TokenId> ids;   ///< all generated ids, EOS not included
+  std::string text;          ///< after the stop cut
+  std::vector<TokenId> ids;  ///< all generated ids, EOS not included
   FinishReason finish = FinishReason::kLength;
 };
 
@@ -85,9 +85,9 @@ struct ModelInfo {
   std::string tokenizer_fingerprint;  ///< "" without a tokenizer
   std::string dtype;
   std::string device;
-  int64_t max_length = 0;     ///< tokens the model may read
-  int64_t vocabulary = 0;     ///< width of the logits
-  int64_t parameters = 0;     ///< 0 where unknown
+  int64_t max_length = 0;  ///< tokens the model may read
+  int64_t vocabulary = 0;  ///< width of the logits
+  int64_t parameters = 0;  ///< 0 where unknown
   std::vector<std::pair<std::string, std::string>> settings;
 };
 

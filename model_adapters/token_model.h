@@ -35,7 +35,7 @@ struct TokenScore {
 struct TokenGenerateRequest {
   std::vector<TokenId> prompt;  ///< at least one id
   int64_t max_new_tokens = 0;
-  std::vector<TokenId> eos;     ///< any of these ends the sequence and isn't returned
+  std::vector<TokenId> eos;  ///< any of these ends the sequence and isn't returned
   Sampling sampling;
   /// Called with all new ids after each step; true ends the sequence (a stop string was met).
   std::function<bool(std::span<const TokenId>)> stop;
@@ -97,11 +97,11 @@ class TokenModel {
 
 /// How a checkpoint is opened.
 struct OpenOptions {
-  std::string device = "cpu";      ///< "cpu", "cuda", "cuda:1"
-  std::string dtype = "float32";   ///< dtype of weights: "float32" or "bfloat16"
-  int threads = 0;                 ///< 0: all cores
-  int64_t batch_tokens = 8192;     ///< most tokens of one packed batch
-  std::optional<int64_t> max_length;  ///< overrides the config's
+  std::string device = "cpu";                   ///< "cpu", "cuda", "cuda:1"
+  std::string dtype = "float32";                ///< dtype of weights: "float32" or "bfloat16"
+  int threads = 0;                              ///< 0: all cores
+  int64_t batch_tokens = 8192;                  ///< most tokens of one packed batch
+  std::optional<int64_t> max_length;            ///< overrides the config's
   std::optional<uint64_t> random_weights_seed;  ///< no weights file: draw them
   bool share_prefixes = true;
 };

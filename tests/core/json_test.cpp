@@ -22,8 +22,7 @@ TEST(Json, NamesFieldValueAndExpectation) {
   const JsonObject object(value, "f.jsonl:3", ErrorCode::kData);
   EXPECT_EQ(MessageOf([&] { object.Int("label"); }),
             "f.jsonl:3: \"label\" is \"two\" (string), expected an integer");
-  EXPECT_EQ(MessageOf([&] { object.String("goal"); }),
-            "f.jsonl:3: the field \"goal\" is missing");
+  EXPECT_EQ(MessageOf([&] { object.String("goal"); }), "f.jsonl:3: the field \"goal\" is missing");
 }
 
 TEST(Json, RefusesDepthDuplicatesAndBadText) {
@@ -32,8 +31,9 @@ TEST(Json, RefusesDepthDuplicatesAndBadText) {
             std::string::npos);
   JsonOptions unique;
   unique.unique_keys = true;
-  EXPECT_NE(MessageOf([&] { ParseJson(R"({"a":1,"a":2})", "x", ErrorCode::kData, unique); })
-                .find("twice"),
+  EXPECT_NE(MessageOf([&] {
+              ParseJson(R"({"a":1,"a":2})", "x", ErrorCode::kData, unique);
+            }).find("twice"),
             std::string::npos);
   EXPECT_NE(MessageOf([&] { ParseJson("\"\xff\"", "x", ErrorCode::kData); }).find("UTF-8"),
             std::string::npos);
@@ -42,15 +42,15 @@ TEST(Json, RefusesDepthDuplicatesAndBadText) {
 TEST(Json, ReadsPythonNumbersOutsideStringsOnly) {
   JsonOptions python;
   python.python_numbers = true;
-  const Json value =
-      ParseJson(R"({"limit": [0.0, Infinity], "s": "NaN \" Infinity"})", "x", ErrorCode::kModel, python);
+  const Json value = ParseJson(R"({"limit": [0.0, Infinity], "s": "NaN \" Infinity"})", "x",
+                               ErrorCode::kModel, python);
   EXPECT_TRUE(std::isinf(value["limit"][1].get<double>()));
   EXPECT_EQ(value["s"].get<std::string>(), "NaN \" Infinity");
 }
 
 TEST(Json, WritesAsPythonDoes) {
-  const Json value = ParseJson(R"({"a": [1, 2.0, 1e-7, 1e16, "é"], "b": {}, "c": []})", "x",
-                               ErrorCode::kData);
+  const Json value =
+      ParseJson(R"({"a": [1, 2.0, 1e-7, 1e16, "é"], "b": {}, "c": []})", "x", ErrorCode::kData);
   EXPECT_EQ(PythonJson(value), "{\"a\": [1, 2.0, 1e-07, 1e+16, \"é\"], \"b\": {}, \"c\": []}");
   EXPECT_EQ(PythonJson(Json::parse(R"({"a":[1]})"), 2), "{\n  \"a\": [\n    1\n  ]\n}");
 }

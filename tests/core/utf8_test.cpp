@@ -13,10 +13,10 @@ TEST(Utf8, RoundTripsEveryPlane) {
 }
 
 TEST(Utf8, FindsMalformedSequences) {
-  EXPECT_EQ(FindInvalidUtf8("ab\xC0\x80"), 2u);          // overlong
-  EXPECT_EQ(FindInvalidUtf8("\xED\xA0\x80"), 0u);        // surrogate
-  EXPECT_EQ(FindInvalidUtf8("x\xF4\x90\x80\x80"), 1u);   // above U+10FFFF
-  EXPECT_EQ(FindInvalidUtf8("\xE2\x82"), 0u);            // cut
+  EXPECT_EQ(FindInvalidUtf8("ab\xC0\x80"), 2u);         // overlong
+  EXPECT_EQ(FindInvalidUtf8("\xED\xA0\x80"), 0u);       // surrogate
+  EXPECT_EQ(FindInvalidUtf8("x\xF4\x90\x80\x80"), 1u);  // above U+10FFFF
+  EXPECT_EQ(FindInvalidUtf8("\xE2\x82"), 0u);           // cut
   EXPECT_TRUE(IsValidUtf8("\xE2\x82\xAC"));
   EXPECT_EQ(DecodeUtf8("\xE2\x82z"), (std::u32string{0xFFFD, U'z'}));
 }

@@ -1,0 +1,154 @@
+// Strings to token ids, by lm-evaluation-harness's protocol.
+#include "model_adapters/request_encoding.h"
+
+#include <algorithm>
+
+#include "core/cast.h"
+#include "core/utf8.h"
+
+namespace natsl::model_adapters {
+namespace {
+
+std::vector<TokenId> Joined(const std::vector<TokenId>& a, const std::vector<TokenId>& b) {
+  std::vector<TokenId> all = a;
+  all.insert(all.end(), b.begin(), b.end());
+  return all;
+}
+
+EncodedPair SplitPair(const Tokenizer& tokenizer, const std::string& context,
+                      const std::string& continuation, BosPolicy bos) {
+  EncodedPair pair;
+  if (context.empty()) {
+    const TokenId prefix = PrefixToken(tokenizer);
+    std::vector<TokenId> ids = tokenizer.Encode(continuation, /*add_special_tokens=*/false);
+    if (!ids.empty() && ids.front() == prefix) ids.erase(ids.begin());
+    pair.context = {prefix};
+    pair.continuation = std::move(ids);
+    return pair;
+  }
+  // White space at the boundary belongs to the continuation: most vocabularies have " word" pieces.
+  const std::string stripped(core::PythonRstrip(context));
+  const std::string moved = context.substr(stripped.size()) + continuation;
+  const std::vector<TokenId> whole = EncodeText(tokenizer, stripped + moved, bos);
+  pair.context =
+      stripped.empty() ? EncodeText(tokenizer, "", bos) : EncodeText(tokenizer, stripped, bos);
+  if (pair.context.size() < whole.size()) {
+    pair.continuation.assign(whole.begin() + core::Size(pair.context), whole.end());
+  } else {
+    const auto [shared, unused] =
+        std::mismatch(pair.context.begin(), pair.context.end(), whole.begin(), whole.end());
+    const auto split = std::distance(pair.context.begin(), shared);
+    pair.continuation.assign(whole.begin() + split, whole.end());
+    pair.context.resize(static_cast<size_t>(split));
+  }
+  if (pair.context.empty()) pair.context = {PrefixToken(tokenizer)};
+  return pair;
+}
+
+}  // namespace
+
+TokenId PrefixToken(const Tokenizer& tokenizer) {
+  const SpecialTokens& special = tokenizer.special_tokens();
+  if (special.bos) return *special.bos;
+  if (special.eos) return *special.eos;
+  throw ModelError(
+      "the tokenizer names neither a BOS nor an EOS token, and one must stand before an empty "
+      "context; expected \"bos_token\" or \"eos_token\" in tokenizer_config.json");
+}
+
+std::vector<TokenId> EncodeText(const Tokenizer& tokenizer, const std::string& text,
+                                BosPolicy bos) {
+  const SpecialTokens& special = tokenizer.special_tokens();
+  const std::optional<TokenId> prefix = special.bos ? special.bos : special.eos;
+  if (bos == BosPolicy::kNever) return tokenizer.Encode(text, false);
+  if (prefix && !text.empty()) {
+    const std::string prefix_text = tokenizer.Decode(std::span(&*prefix, 1), false);
+    if (!prefix_text.empty() && text.starts_with(prefix_text)) return tokenizer.Encode(text, false);
+  }
+  std::vector<TokenId> ids = tokenizer.Encode(text, true);
+  if (bos == BosPolicy::kAlways) {
+    if (!special.bos) {
+      throw ModelError("--bos always: the tokenizer names no BOS token (\"bos_token\")");
+    }
+    if (ids.empty() || ids.front() != *special.bos) ids.insert(ids.begin(), *special.bos);
+  }
+  return ids;
+}
+
+EncodedPair EncodePair(const Tokenizer& tokenizer, const std::string& context,
+                       const std::string& continuation, BosPolicy bos, int64_t max_length) {
+  EncodedPair pair = SplitPair(tokenizer, context, continuation, bos);
+  if (pair.continuation.empty()) {
+    throw DataError("the continuation \"{}\" has no tokens to score", continuation);
+  }
+  if (core::Size(pair.continuation) > max_length) {
+    throw DataError("the continuation has {} tokens, expected at most the model's {}",
+                    pair.continuation.size(), max_length);
+  }
+  const int64_t total = core::Size(pair.context) + core::Size(pair.continuation);
+  pair.dropped = std::max<int64_t>(0, total - (max_length + 1));
+  // At least one context id is left: the continuation has at most max_length.
+  pair.context.erase(pair.context.begin(), pair.context.begin() + pair.dropped);
+  return pair;
+}
+
+std::vector<TokenScoreRequest> RollingWindows(const std::vector<TokenId>& ids, TokenId prefix,
+                                              int64_t max_length) {
+  std::vector<TokenScoreRequest> windows;
+  const std::vector<TokenId> text = Joined({prefix}, ids);  // text[i + 1] = ids[i]
+  for (int64_t done = 0; done < core::Size(ids);) {
+    const int64_t scored = std::min(core::Size(ids) - done, max_length);
+    const int64_t end = done + scored;
+    // The first window and full ones have one id of context; the last one as many as fit.
+    const int64_t begin = done == 0 ? 0 : end - max_length;
+    TokenScoreRequest window;
+    window.ids.assign(text.begin() + begin, text.begin() + end + 1);
+    window.scored_from = done - begin + 1;
+    windows.push_back(std::move(window));
+    done = end;
+  }
+  return windows;
+}
+
+EncodedPrompt EncodePrompt(const Tokenizer& tokenizer, const std::string& prompt, BosPolicy bos,
+                           int64_t max_length, int64_t max_new_tokens,
+                           std::optional<int64_t> middle_truncate_to) {
+  if (max_new_tokens >= max_length) {
+    throw DataError(
+        "{} new tokens leave no room for a prompt in the model's {}; lower the number of new "
+        "tokens or raise --max-length",
+        max_new_tokens, max_length);
+  }
+  EncodedPrompt encoded;
+  encoded.ids = EncodeText(tokenizer, prompt, bos);
+  if (middle_truncate_to && core::Size(encoded.ids) > *middle_truncate_to) {
+    const int64_t half = *middle_truncate_to / 2;
+    const int64_t total = core::Size(encoded.ids);
+    const std::span<const TokenId> all = encoded.ids;
+    const std::string text = tokenizer.Decode(all.first(static_cast<size_t>(half)), true) +
+                             tokenizer.Decode(all.last(static_cast<size_t>(half)), true);
+    encoded.ids = EncodeText(tokenizer, text, bos);
+    encoded.dropped = std::max<int64_t>(0, total - core::Size(encoded.ids));
+  }
+  const int64_t room = max_length - max_new_tokens;
+  if (const int64_t excess = core::Size(encoded.ids) - room; excess > 0) {
+    encoded.ids.erase(encoded.ids.begin(), encoded.ids.begin() + excess);
+    encoded.dropped += excess;
+  }
+  if (encoded.ids.empty()) encoded.ids = {PrefixToken(tokenizer)};
+  return encoded;
+}
+
+bool CutAtStops(std::string& text, const std::vector<std::string>& stops) {
+  bool cut = false;
+  for (const std::string& stop : stops) {
+    if (stop.empty()) continue;
+    if (const size_t at = text.find(stop); at != std::string::npos) {
+      text.resize(at);
+      cut = true;
+    }
+  }
+  return cut;
+}
+
+}  // namespace natsl::model_adapters

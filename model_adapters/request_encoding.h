@@ -1,0 +1,62 @@
+// Strings to token ids: what lm-evaluation-harness 0.4.13 feeds a causal model for each request
+// kind (BOS rules, the split between context and continuation, truncation, rolling windows).
+//
+// Where the harness stops with an assertion we do the evident thing and say so here:
+// - a context that is empty after its trailing white space moved, without a BOS: the prefix token;
+// - a continuation that vanishes because a merge crosses the boundary: both sides are cut from the
+//   joint encoding, after the ids that it shares with the context's own.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model_adapters/token_model.h"
+#include "model_adapters/tokenizer.h"
+
+namespace natsl::model_adapters {
+
+/// Whether ids of a text start with BOS. auto: the tokenizer's own rule.
+enum class BosPolicy { kAuto, kAlways, kNever };
+
+/// The token that stands before an empty context: BOS, else EOS. Error (model) without either.
+TokenId PrefixToken(const Tokenizer& tokenizer);
+
+/// Ids of a text under a BOS policy. A text that starts with the prefix token's own text gets no
+/// further special tokens.
+std::vector<TokenId> EncodeText(const Tokenizer& tokenizer, const std::string& text, BosPolicy bos);
+
+/// Ids of one log-likelihood request. The model reads context + continuation less its last id.
+struct EncodedPair {
+  std::vector<TokenId> context;       ///< never empty
+  std::vector<TokenId> continuation;  ///< the scored ids
+  int64_t dropped = 0;                ///< ids cut from the left
+};
+
+/// Encodes and cuts from the left to `max_length` + 1 ids in all. Throws Error (data) for an empty
+/// continuation, and for one of more than `max_length` ids.
+EncodedPair EncodePair(const Tokenizer& tokenizer, const std::string& context,
+                       const std::string& continuation, BosPolicy bos, int64_t max_length);
+
+/// Windows of at most `max_length` scored ids with one id of context each, more in the last one,
+/// which is filled from the left. Every id of the text is scored once. No ids: no windows.
+std::vector<TokenScoreRequest> RollingWindows(const std::vector<TokenId>& ids, TokenId prefix,
+                                              int64_t max_length);
+
+struct EncodedPrompt {
+  std::vector<TokenId> ids;  ///< never empty
+  int64_t dropped = 0;
+};
+
+/// Keeps the last `max_length` - `max_new_tokens` ids. Throws Error (data) where that leaves none.
+/// `middle_truncate_to`: a longer prompt is first cut to its first and last halves of that many
+/// ids, decoded and encoded again (LongBench).
+EncodedPrompt EncodePrompt(const Tokenizer& tokenizer, const std::string& prompt, BosPolicy bos,
+                           int64_t max_length, int64_t max_new_tokens,
+                           std::optional<int64_t> middle_truncate_to);
+
+/// Cuts at the first occurrence of each stop string, one after the other; empty ones are ignored.
+/// Returns whether anything was cut.
+bool CutAtStops(std::string& text, const std::vector<std::string>& stops);
+
+}  // namespace natsl::model_adapters

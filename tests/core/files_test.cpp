@@ -1,0 +1,77 @@
+// Files, hashes and host threads.
+#include "core/files.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <filesystem>
+
+#include "core/hash.h"
+#include "core/threads.h"
+
+namespace natsl::core {
+namespace {
+
+class FilesTest : public ::testing::Test {
+ protected:
+  FilesTest() {
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directories(folder_);
+  }
+  ~FilesTest() override { std::filesystem::remove_all(folder_); }
+  std::filesystem::path folder_ =
+      std::filesystem::temp_directory_path() / fmt::format("natsl-files-test-{}", ::getpid());
+};
+
+TEST_F(FilesTest, WritesReplaceWhole) {
+  const auto path = folder_ / "a";
+  WriteFileAtomic(path, "one");
+  WriteFileAtomic(path, "two two");
+  EXPECT_EQ(ReadFile(path, ErrorCode::kData), "two two");
+  EXPECT_EQ(MappedFile(path, ErrorCode::kData).text(), "two two");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1);
+}
+
+TEST_F(FilesTest, ErrorsNameThePathAndTheReason) {
+  const auto path = folder_ / "none" / "a";
+  for (const auto& act : std::initializer_list<std::function<void()>>{
+           [&] { ReadFile(path, ErrorCode::kData); }, [&] { WriteFileAtomic(path, ""); },
+           [&] { MappedFile(path, ErrorCode::kModel); }}) {
+    try {
+      act();
+      FAIL() << "no error";
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find(path.string()), std::string::npos) << error.what();
+      EXPECT_NE(std::string(error.what()).find("No such file"), std::string::npos) << error.what();
+    }
+  }
+  EXPECT_THROW(ReadFile(folder_, ErrorCode::kData), Error);
+  WriteFileAtomic(folder_ / "b", "12345");
+  EXPECT_THROW(ReadFile(folder_ / "b", ErrorCode::kData, 4), Error);
+}
+
+TEST(Hash, KnownVectors) {
+  EXPECT_EQ(Sha256Hex("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  Sha256 hash;
+  hash.Update("a");
+  hash.Update("bc");
+  EXPECT_EQ(hash.Hex(), Sha256Hex("abc"));
+}
+
+TEST(Threads, EveryIndexOnceAndTheFirstFailureWins) {
+  std::vector<std::atomic<int>> seen(1000);
+  ParallelFor(1000, 3, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) ++seen[static_cast<size_t>(i)];
+  });
+  for (const auto& count : seen) EXPECT_EQ(count, 1);
+  try {
+    ParallelFor(1000, 3, [](int64_t begin, int64_t) { throw InternalError("range {}", begin); });
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "range 0");
+  }
+}
+
+}  // namespace
+}  // namespace natsl::core

@@ -1,0 +1,126 @@
+// Text requests over a token model: results, policies, and the listener's view.
+#include "model_adapters/tokenized_model.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "fake_models.h"
+
+namespace natsl::model_adapters {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::unique_ptr<LanguageModel> Model(int64_t max_length, TextOptions options = {}) {
+  return MakeTokenizedModel(std::make_unique<EchoModel>(max_length),
+                            std::make_shared<ByteTokenizer>(true), options);
+}
+
+/// Records what it is told; wants all but `known`.
+class Recorder final : public BatchListener {
+ public:
+  bool Wanted(size_t index) override { return !known.contains(index); }
+  void OnBatch(std::span<const size_t> finished, int64_t) override {
+    for (const size_t i : finished) EXPECT_TRUE(done.insert(i).second) << i << " finished twice";
+  }
+  std::set<size_t> known, done;
+};
+
+TEST(TokenizedModel, SumsTheContinuationsLogProbs) {
+  const auto model = Model(100);
+  const std::vector<LoglikelihoodRequest> requests = {{"c", "\x02\x04"}, {"cc", "\x03"}};
+  std::vector<LoglikelihoodResult> results(2);
+  Recorder recorder;
+  model->Loglikelihood(requests, results, recorder);
+  // Ids: 256 'c' 2 4 -> positions 2 and 3.
+  EXPECT_EQ(results[0].log_prob, -(2.0 + 2) - (4.0 + 3));
+  EXPECT_TRUE(results[0].is_greedy);
+  EXPECT_THAT(results[0].token_log_probs, ElementsAre(-4.f, -7.f));
+  EXPECT_EQ(results[0].context_tokens, 2);
+  EXPECT_EQ(results[0].output_tokens, 2);
+  EXPECT_EQ(results[1].log_prob, -(3.0 + 3));
+  EXPECT_FALSE(results[1].is_greedy);
+  EXPECT_THAT(recorder.done, ElementsAre(0, 1));
+}
+
+TEST(TokenizedModel, KnownRequestsStayUntouched) {
+  const auto model = Model(100);
+  const std::vector<LoglikelihoodRequest> requests(2, {"c", "d"});
+  std::vector<LoglikelihoodResult> results(2);
+  results[0].log_prob = results[1].log_prob = 7;
+  Recorder recorder;
+  recorder.known = {0, 1};
+  model->Loglikelihood(requests, results, recorder);
+  EXPECT_EQ(results[0].log_prob, 7);
+  EXPECT_TRUE(recorder.done.empty());
+}
+
+TEST(TokenizedModel, TruncationPolicies) {
+  const std::vector<LoglikelihoodRequest> requests = {{"0123456789", "x"}, {"0", "x"}};
+  std::vector<LoglikelihoodResult> results(2);
+  Recorder recorder;
+  Model(4)->Loglikelihood(requests, results, recorder);
+  EXPECT_EQ(results[0].truncated_tokens, 7);
+  EXPECT_EQ(results[0].context_tokens, 4);
+
+  TextOptions skip;
+  skip.truncation = TruncationPolicy::kSkip;
+  results.assign(2, {});
+  Recorder skipped;
+  Model(4, skip)->Loglikelihood(requests, results, skipped);
+  EXPECT_TRUE(results[0].skipped);
+  EXPECT_FALSE(results[1].skipped);
+  EXPECT_THAT(skipped.done, ElementsAre(0, 1));
+
+  TextOptions error;
+  error.truncation = TruncationPolicy::kError;
+  EXPECT_THROW(Model(4, error)->Loglikelihood(requests, results, recorder), Error);
+}
+
+TEST(TokenizedModel, AnImpossibleRequestIsAnErrorRowNotAZero) {
+  const std::vector<LoglikelihoodRequest> requests = {{"c", "123456"}};
+  std::vector<LoglikelihoodResult> results(1);
+  Recorder recorder;
+  Model(4)->Loglikelihood(requests, results, recorder);
+  ASSERT_TRUE(results[0].error.has_value());
+  EXPECT_THAT(*results[0].error, HasSubstr("6 tokens"));
+  EXPECT_THAT(recorder.done, ElementsAre(0));
+}
+
+TEST(TokenizedModel, RollingScoresEveryIdOnce) {
+  const std::vector<RollingRequest> requests = {{"abcdef", {}}, {"", {}}};
+  std::vector<RollingResult> results(2);
+  Recorder recorder;
+  Model(3)->LoglikelihoodRolling(requests, results, recorder);
+  // ids: 256 300 c d e f in windows of three scored ids.
+  EXPECT_EQ(results[0].output_tokens, 6);
+  EXPECT_EQ(results[0].token_log_probs.size(), 6u);
+  EXPECT_EQ(results[1].output_tokens, 1);  // BOS itself is scored
+  EXPECT_THAT(recorder.done, ElementsAre(0, 1));
+}
+
+TEST(TokenizedModel, GenerationStopsAtStringsEosAndLength) {
+  std::vector<GenerateRequest> requests(3);
+  requests[0] = {"xyz", {"zx"}, 50, {}, {}};
+  requests[1] = {"xy</s>", {}, 50, {}, {}};
+  requests[2] = {"xyz", {}, 5, {}, {}};
+  std::vector<GenerateResult> results(3);
+  Recorder recorder;
+  TextOptions options;
+  options.bos = BosPolicy::kNever;
+  Model(100, options)->GenerateUntil(requests, results, recorder);
+  // The echo starts at the prompt's first id: x y z x ...
+  EXPECT_EQ(results[0].text, "xy");
+  EXPECT_EQ(results[0].finish, FinishReason::kStop);
+  EXPECT_EQ(results[1].text, "xy");
+  EXPECT_EQ(results[1].finish, FinishReason::kEos);
+  EXPECT_EQ(results[2].text, "xyzxy");
+  EXPECT_EQ(results[2].finish, FinishReason::kLength);
+  EXPECT_EQ(results[2].output_tokens, 5);
+}
+
+}  // namespace
+}  // namespace natsl::model_adapters
