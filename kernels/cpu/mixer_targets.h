@@ -1,0 +1,6 @@
+// The instruction sets that the recurrent mixers are compiled for: AVX-512, AVX2 and the baseline.
+// Include before any Highway header.
+#pragma once
+
+#define HWY_DISABLED_TARGETS \
+  (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
