@@ -6,12 +6,12 @@
 namespace natsl::kernels {
 
 struct GemvArgs {
-  const float* x = nullptr;     ///< [M, K], row stride x_stride
+  const float* x = nullptr;  ///< [M, K], row stride x_stride
   int64_t x_stride = 0;
-  const void* weight = nullptr; ///< [N, K] contiguous
+  const void* weight = nullptr;          ///< [N, K] contiguous
   DType weight_dtype = DType::kFloat32;  ///< kFloat32, kBFloat16 or kFloat16; products in float32
-  const float* bias = nullptr;  ///< [N] or null
-  float* y = nullptr;           ///< [M, N], row stride y_stride
+  const float* bias = nullptr;           ///< [N] or null
+  float* y = nullptr;                    ///< [M, N], row stride y_stride
   int64_t y_stride = 0;
   int64_t m = 0, n = 0, k = 0;
 };

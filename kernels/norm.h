@@ -6,7 +6,13 @@
 
 namespace natsl::kernels {
 
-enum class NormOp { kRms, kRmsOnePlus, kLayer, kL2, kSum };  ///< kL2: x / sqrt(sum x^2 + eps); kSum: x / sum x
+enum class NormOp {
+  kRms,
+  kRmsOnePlus,
+  kLayer,
+  kL2,
+  kSum
+};  ///< kL2: x / sqrt(sum x^2 + eps); kSum: x / sum x
 
 /// Which comes first where there is a gate: norm then weight then *silu(gate), or x*silu(gate) then
 /// norm (Mamba2).
@@ -15,22 +21,22 @@ enum class GateOrder { kNormFirst, kGateFirst };
 struct NormArgs {
   NormOp op = NormOp::kRms;
   DType dtype = DType::kFloat32;
-  const void* x = nullptr;          ///< [rows, groups, width], row stride x_stride
+  const void* x = nullptr;  ///< [rows, groups, width], row stride x_stride
   int64_t x_stride = 0;
-  const void* residual = nullptr;   ///< same layout, stride residual_stride; x + residual is normed
+  const void* residual = nullptr;  ///< same layout, stride residual_stride; x + residual is normed
   int64_t residual_stride = 0;
-  void* sum = nullptr;              ///< where x + residual goes ([rows, groups*width], contiguous)
-  const void* gate = nullptr;       ///< [rows, groups*width], stride gate_stride, or null
+  void* sum = nullptr;         ///< where x + residual goes ([rows, groups*width], contiguous)
+  const void* gate = nullptr;  ///< [rows, groups*width], stride gate_stride, or null
   int64_t gate_stride = 0;
   GateOrder gate_order = GateOrder::kNormFirst;
-  const float* weight = nullptr;    ///< null: ones. [width], or [groups*width] if weight_per_group
-  const float* bias = nullptr;      ///< layer norm; same shape as weight
+  const float* weight = nullptr;  ///< null: ones. [width], or [groups*width] if weight_per_group
+  const float* bias = nullptr;    ///< layer norm; same shape as weight
   bool weight_per_group = false;
-  void* y = nullptr;                ///< [rows, groups, width], row stride y_stride; may be x
+  void* y = nullptr;  ///< [rows, groups, width], row stride y_stride; may be x
   int64_t y_stride = 0;
   int64_t rows = 0, groups = 1, width = 0;
   double eps = 1e-6;
-  double scale = 1;                 ///< y is multiplied by this (q's K^-0.5)
+  double scale = 1;  ///< y is multiplied by this (q's K^-0.5)
 };
 
 void Validate(const NormArgs& args);
@@ -45,10 +51,10 @@ struct MergeNormArgs {
   const void* attention = nullptr;  ///< same
   const void* gate = nullptr;       ///< same, row stride gate_stride
   int64_t gate_stride = 0;
-  const float* mix = nullptr;       ///< [rows, groups, 2]: 0 = delta, 1 = attention (after softmax)
+  const float* mix = nullptr;  ///< [rows, groups, 2]: 0 = delta, 1 = attention (after softmax)
   const float* delta_weight = nullptr;      ///< [width]
   const float* attention_weight = nullptr;  ///< [width]
-  void* y = nullptr;                ///< [rows, groups, width] contiguous
+  void* y = nullptr;                        ///< [rows, groups, width] contiguous
   int64_t rows = 0, groups = 0, width = 0;
   double eps = 1e-6;
 };

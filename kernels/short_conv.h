@@ -7,12 +7,12 @@ namespace natsl::kernels {
 
 struct ShortConvArgs {
   DType dtype = DType::kFloat32;
-  const void* x = nullptr;       ///< [T, C], row stride x_stride
+  const void* x = nullptr;  ///< [T, C], row stride x_stride
   int64_t x_stride = 0;
-  const float* weight = nullptr; ///< [C, W]; column W-1 multiplies the current token
-  const float* bias = nullptr;   ///< [C] or null
+  const float* weight = nullptr;  ///< [C, W]; column W-1 multiplies the current token
+  const float* bias = nullptr;    ///< [C] or null
   ActivationKind activation = ActivationKind::kSilu;
-  void* y = nullptr;             ///< [T, C], row stride y_stride; must not overlap x
+  void* y = nullptr;  ///< [T, C], row stride y_stride; must not overlap x
   int64_t y_stride = 0;
   /// Per sequence [W-1, C]: the last raw inputs, oldest first (zeros at the start). Updated.
   float* const* tails = nullptr;
