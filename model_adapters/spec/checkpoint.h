@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/dtype.h"
@@ -17,8 +18,14 @@ namespace natsl::model_adapters {
 /// Error (model) that names it. `path`: the folder or the file.
 ModelSpec LoadModelSpec(const std::filesystem::path& path);
 
-/// A weight: rows of a tensor in a mapped file. Row r starts at data + r * row_stride_bytes; most
-/// weights are contiguous (row_stride_bytes == bytes of one row).
+/// The config.json dialects as text, for tests and configs that aren't files. `where` names it.
+ModelSpec ParseModelSpec(std::string_view config, std::string_view where);
+
+/// Every model_type that LoadModelSpec knows, sorted.
+std::vector<std::string> SupportedModelTypes();
+
+/// A weight: rows of a tensor in a mapped file, or a copy held by the Checkpoint. Row r starts at
+/// data + r * row_stride_bytes; most weights are contiguous (row_stride_bytes == bytes of one row).
 struct WeightView {
   core::DType dtype = core::DType::kFloat32;
   std::vector<int64_t> shape;
