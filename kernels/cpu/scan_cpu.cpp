@@ -51,8 +51,10 @@ void RunScanCpu(const ScanArgs& args) {
   NATSL_CHECK(args.dtype == DType::kFloat32);
   const int64_t units = (args.channels + kUnitColumns - 1) / kUnitColumns;
   RunItems(PartitionMixer(args.offsets, args.sequences, 1, units, PieceLength::kAny),
-           [&](const MixerItem& item) { HWY_DYNAMIC_DISPATCH(RunScanItem)
-                                        (args, item); });
+           [&](const MixerItem& item) {
+             HWY_DYNAMIC_DISPATCH(RunScanItem)
+             (args, item);
+           });
 }
 
 }  // namespace natsl::kernels
