@@ -43,20 +43,20 @@ struct MetricCard {
   std::string filter = "none";  ///< results key is "name,filter"
   Aggregation aggregation = Aggregation::kMean;
   bool higher_is_better = true;
-  double scale = 1;             ///< aggregate = scale x aggregation (squadv2: 100)
+  double scale = 1;  ///< aggregate = scale x aggregation (squadv2: 100)
 };
 
 /// What a task is, for reports and docs. Every field is about the protocol followed.
 struct TaskCard {
   std::string name;
-  std::string summary;         ///< one line
-  std::string dataset;         ///< manifest name
-  std::string split;           ///< evaluated split
-  std::string protocol;        ///< "lm-evaluation-harness 0.4.13", "RULER ...", ...
-  std::string version;         ///< the protocol's task version as JSON text: "1.0", "3"
-  std::string output_type;     ///< the reference's: multiple_choice, loglikelihood, ...
-  std::string licence;         ///< of the data
-  std::string few_shot;        ///< where examples come from and how they are drawn
+  std::string summary;      ///< one line
+  std::string dataset;      ///< manifest name
+  std::string split;        ///< evaluated split
+  std::string protocol;     ///< "lm-evaluation-harness 0.4.13", "RULER ...", ...
+  std::string version;      ///< the protocol's task version as JSON text: "1.0", "3"
+  std::string output_type;  ///< the reference's: multiple_choice, loglikelihood, ...
+  std::string licence;      ///< of the data
+  std::string few_shot;     ///< where examples come from and how they are drawn
   std::vector<MetricCard> metrics;
   std::vector<std::string> deviations;  ///< knowing differences to the protocol
 };
@@ -70,10 +70,10 @@ struct SampleMetric {
 
 /// A document and what is asked of the model about it.
 struct DocumentRequests {
-  int64_t doc_id = 0;        ///< index in the evaluated split
-  std::string id;            ///< stable across runs and limits: the dataset's own id, else doc_id
-  std::string doc;           ///< the record as JSON text
-  std::string target;        ///< as the reference logs it (str(target))
+  int64_t doc_id = 0;  ///< index in the evaluated split
+  std::string id;      ///< stable across runs and limits: the dataset's own id, else doc_id
+  std::string doc;     ///< the record as JSON text
+  std::string target;  ///< as the reference logs it (str(target))
   std::vector<Request> requests;
 };
 
@@ -103,7 +103,7 @@ class Task {
 enum class FewShotSampler { kRandom, kFirstN };
 
 struct FewShotOptions {
-  std::optional<int64_t> count;   ///< nothing: the task's own default
+  std::optional<int64_t> count;  ///< nothing: the task's own default
   /// "" = the protocol's split; "first:N" = the file's first N records are the pool and the rest is
   /// evaluated; otherwise a file in the layout of the task's data.
   std::string from;
@@ -119,7 +119,7 @@ class DataSource;
 struct TaskOptions {
   FewShotOptions few_shot;
   std::map<std::string, std::string> parameters;
-  uint64_t seed = 42;  ///< of generated documents
+  uint64_t seed = 42;            ///< of generated documents
   std::optional<int64_t> limit;  ///< a hint for generators: no more documents are needed
   /// Token counting for tasks that are built to a length; may be empty.
   std::function<int64_t(const std::string&)> count_tokens;

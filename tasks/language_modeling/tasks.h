@@ -1,0 +1,14 @@
+// Tasks that score given text: last words and whole pages; for the registry.
+#pragma once
+
+#include <vector>
+
+#include "tasks/registry.h"
+
+namespace natsl::tasks {
+
+std::vector<TaskEntry> LambadaTasks();
+
+std::vector<TaskEntry> LanguageModelingTasks();
+
+}  // namespace natsl::tasks

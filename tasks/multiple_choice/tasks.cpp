@@ -1,0 +1,20 @@
+// The table of multiple-choice tasks.
+#include "tasks/multiple_choice/tasks.h"
+
+namespace natsl::tasks {
+namespace {
+
+TaskEntry Entry(MultipleChoiceSpec (*spec)()) {
+  return {.name = spec().card.name,
+          .card = [spec] { return spec().card; },
+          .load =
+              [spec](const DataSource& data, const TaskOptions& options) {
+                return LoadMultipleChoice(spec(), data, options);
+              }};
+}
+
+}  // namespace
+
+std::vector<TaskEntry> MultipleChoiceTasks() { return {Entry(PiqaSpec), Entry(HellaswagSpec)}; }
+
+}  // namespace natsl::tasks

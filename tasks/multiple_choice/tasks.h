@@ -1,0 +1,16 @@
+// The multiple-choice tasks, for the registry; one file each.
+#pragma once
+
+#include <vector>
+
+#include "tasks/multiple_choice/multiple_choice_task.h"
+#include "tasks/registry.h"
+
+namespace natsl::tasks {
+
+MultipleChoiceSpec PiqaSpec();
+MultipleChoiceSpec HellaswagSpec();
+
+std::vector<TaskEntry> MultipleChoiceTasks();
+
+}  // namespace natsl::tasks
