@@ -40,8 +40,8 @@ struct GenerateRequest {
   std::vector<std::string> stop;
   int64_t max_new_tokens = 256;
   Sampling sampling;
-  /// Middle truncation (LongBench): keep this many ids in all, half from each end, before anything
-  /// else; nothing: left truncation to the model's length.
+  /// Middle truncation (LongBench): a longer prompt keeps this many ids, half from each end; zero or
+  /// less counts from the model's maximum length (-500: 500 less). Nothing: left truncation.
   std::optional<int64_t> middle_truncate_to;
 };
 

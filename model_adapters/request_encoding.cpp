@@ -121,16 +121,24 @@ EncodedPrompt EncodePrompt(const Tokenizer& tokenizer, const std::string& prompt
   }
   EncodedPrompt encoded;
   encoded.ids = EncodeText(tokenizer, prompt, bos);
-  if (middle_truncate_to && core::Size(encoded.ids) > *middle_truncate_to) {
-    const int64_t half = *middle_truncate_to / 2;
-    const int64_t total = core::Size(encoded.ids);
-    const std::span<const TokenId> all = encoded.ids;
-    const std::string text = tokenizer.Decode(all.first(static_cast<size_t>(half)), true) +
-                             tokenizer.Decode(all.last(static_cast<size_t>(half)), true);
-    encoded.ids = EncodeText(tokenizer, text, bos);
-    encoded.dropped = std::max<int64_t>(0, total - core::Size(encoded.ids));
-  }
   const int64_t room = max_length - max_new_tokens;
+  if (middle_truncate_to) {
+    const int64_t wanted =
+        *middle_truncate_to > 0 ? *middle_truncate_to : max_length + *middle_truncate_to;
+    const std::vector<TokenId> whole = std::move(encoded.ids);
+    encoded.ids = whole;
+    // Decoding and encoding again can give a few ids more than were kept.
+    for (int64_t keep = wanted; core::Size(encoded.ids) > std::min(wanted, room) && keep > 1;) {
+      const auto half = static_cast<size_t>(std::min(keep, core::Size(whole)) / 2);
+      const std::span<const TokenId> all = whole;
+      encoded.ids = EncodeText(
+          tokenizer, tokenizer.Decode(all.first(half), true) + tokenizer.Decode(all.last(half), true),
+          bos);
+      if (core::Size(encoded.ids) <= room) break;
+      keep = std::min(keep, core::Size(whole)) - (core::Size(encoded.ids) - room);
+    }
+    encoded.dropped = std::max<int64_t>(0, core::Size(whole) - core::Size(encoded.ids));
+  }
   if (const int64_t excess = core::Size(encoded.ids) - room; excess > 0) {
     encoded.ids.erase(encoded.ids.begin(), encoded.ids.begin() + excess);
     encoded.dropped += excess;

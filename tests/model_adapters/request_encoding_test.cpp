@@ -109,6 +109,11 @@ TEST(EncodePrompt, MiddleTruncationKeepsBothEnds) {
   EXPECT_EQ(prompt.ids, Ids({256, '0', '1', '7', '8', '9'}));
   EXPECT_EQ(prompt.dropped, 5);
   EXPECT_EQ(EncodePrompt(kBos, "01234", BosPolicy::kAuto, 100, 3, 6).dropped, 0);
+  // Relative to the model's length; and shrunk until the answer fits beside it.
+  EXPECT_EQ(EncodePrompt(kBos, "0123456789", BosPolicy::kAuto, 10, 3, -4).ids,
+            Ids({256, '0', '1', '7', '8', '9'}));
+  EXPECT_EQ(EncodePrompt(kBos, "0123456789", BosPolicy::kAuto, 10, 4, -2).ids,
+            Ids({256, '0', '1', '7', '8', '9'}));
 }
 
 TEST(CutAtStops, OneAfterTheOtherInTheirOrder) {
