@@ -184,6 +184,18 @@ void Checkpoint::State::Report(const std::filesystem::path& folder) const {
                    text);
 }
 
+std::string TensorName(const ModelSpec& spec, const std::string& slot) {
+  const Family& family = FindFamily(spec.family, "writing a checkpoint");
+  const auto name = TensorOfSlot(slot, family.names, static_cast<int64_t>(spec.layers.size()));
+  // The rules would answer, but such a tensor isn't what the family's files hold.
+  const bool fused = spec.family == "gpt_neox" && slot.find(".mixer.") != std::string::npos &&
+                     slot.find(".o_proj.") == std::string::npos;
+  if (!name || fused) {
+    throw InternalError("family {} has no tensor of its own for slot {}", spec.family, slot);
+  }
+  return *name;
+}
+
 Checkpoint::Checkpoint(const std::filesystem::path& folder) : state_(std::make_unique<State>()) {
   std::error_code ignored;
   if (!std::filesystem::is_directory(folder, ignored)) {

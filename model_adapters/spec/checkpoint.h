@@ -40,6 +40,10 @@ struct SlotSpec {
 };
 std::vector<SlotSpec> ExpectedSlots(const ModelSpec& spec);
 
+/// The name under which the family's checkpoints hold a slot, for writers. The slot must be one of
+/// the spec's; gpt_neox's q, k and v are fused in its files and have none: Error (internal).
+std::string TensorName(const ModelSpec& spec, const std::string& slot);
+
 class Checkpoint {
  public:
   /// Opens and verifies the folder: missing, unexpected and mis-shaped tensors are one Error

@@ -33,7 +33,9 @@ std::span<const Family> Families();
 const Family& FindFamily(std::string_view model_type, std::string_view where);
 
 // The tables of tensor names.
-std::span<const NameRule> FlaNames();  ///< flash-linear-attention's families but mamba2
+std::span<const NameRule> FlaNames();  ///< flash-linear-attention's but those below
+std::span<const NameRule> GlaNames();  ///< and RetNet's
+std::span<const NameRule> Rwkv6Names();
 std::span<const NameRule> Mamba2Names();
 std::span<const NameRule> HfDenseNames();  ///< llama, qwen3, mistral, smollm3
 std::span<const NameRule> Gemma3Names();

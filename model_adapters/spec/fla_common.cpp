@@ -20,6 +20,13 @@ int64_t MlpWidth(ConfigReader& config, int64_t hidden, double default_ratio) {
   return (raw + 255) / 256 * 256;
 }
 
+/// A family's own rules, then the common ones.
+std::vector<NameRule> WithFlaNames(std::vector<NameRule> rules) {
+  const std::span<const NameRule> common = FlaNames();
+  rules.insert(rules.end(), common.begin(), common.end());
+  return rules;
+}
+
 }  // namespace
 
 double InverseRoot(int64_t dims) { return 1.0 / std::sqrt(static_cast<double>(dims)); }
@@ -128,16 +135,27 @@ std::span<const NameRule> FlaNames() {
       {"model.norm.", "final_norm."},
       {"model.lower_bounds", "lower_bounds"},
       {"lm_head.", "head."},
-      {"model.layers.{i}.pre_norm.", "layers.{i}.pre_norm."},
       {"model.layers.{i}.attn_norm.", "layers.{i}.mixer_norm."},
       {"model.layers.{i}.mlp_norm.", "layers.{i}.mlp_norm."},
-      {"model.layers.{i}.ffn_norm.", "layers.{i}.mlp_norm."},
-      {"model.layers.{i}.attn.g_norm_swish_gate.", "layers.{i}.mixer.g_norm."},
       {"model.layers.{i}.attn.", "layers.{i}.mixer."},
       {"model.layers.{i}.mlp.", "layers.{i}.mlp."},
-      {"model.layers.{i}.ffn.", "layers.{i}.mlp."},
   };
   return kRules;
+}
+
+std::span<const NameRule> GlaNames() {
+  // Fused gate and norm have a name of their own; the plain norm's comes with the common rules.
+  static const std::vector<NameRule> rules =
+      WithFlaNames({{"model.layers.{i}.attn.g_norm_swish_gate.", "layers.{i}.mixer.g_norm."}});
+  return rules;
+}
+
+std::span<const NameRule> Rwkv6Names() {
+  static const std::vector<NameRule> rules =
+      WithFlaNames({{"model.layers.{i}.pre_norm.", "layers.{i}.pre_norm."},
+                    {"model.layers.{i}.ffn_norm.", "layers.{i}.mlp_norm."},
+                    {"model.layers.{i}.ffn.", "layers.{i}.mlp."}});
+  return rules;
 }
 
 }  // namespace natsl::model_adapters

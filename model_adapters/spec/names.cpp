@@ -75,4 +75,12 @@ std::optional<std::string> SlotOfTensor(std::string_view name, std::span<const N
   return std::nullopt;
 }
 
+std::optional<std::string> TensorOfSlot(std::string_view slot, std::span<const NameRule> rules,
+                                        int64_t layers) {
+  for (const NameRule& rule : rules) {
+    if (std::optional<std::string> name = Apply({rule.to, rule.from}, slot, layers)) return name;
+  }
+  return std::nullopt;
+}
+
 }  // namespace natsl::model_adapters

@@ -18,4 +18,8 @@ bool IsIgnorableTensor(std::string_view name);
 std::optional<std::string> SlotOfTensor(std::string_view name, std::span<const NameRule> rules,
                                         int64_t layers);
 
+/// The inverse: the tensor name of a slot by the first rule that gives it; nothing where none does.
+std::optional<std::string> TensorOfSlot(std::string_view slot, std::span<const NameRule> rules,
+                                        int64_t layers);
+
 }  // namespace natsl::model_adapters
