@@ -11,8 +11,9 @@
 #include <string>
 #include <vector>
 
+#include "core/python_random.h"
 #include "core/statistics/descriptive.h"
-#include "core/statistics/python_random.h"
+#include "core/statistics/mersenne_seed.h"
 #include "core/threads.h"
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__SANITIZE_ADDRESS__)
@@ -162,7 +163,7 @@ Estimate BootstrapError(std::span<const double> values,
       PythonRandom random(static_cast<uint64_t>(c));
       for (int64_t r = 0; r < chunk; ++r) {
         for (double& value : drawn) {
-          const double scaled = random.NextDouble() * static_cast<double>(values.size());
+          const double scaled = random.Random() * static_cast<double>(values.size());
           value = values[static_cast<size_t>(scaled)];
         }
         const Estimate estimate = statistic(drawn);

@@ -86,7 +86,8 @@ const ExactMatch& NqOpenExactMatch() {
 }
 
 const ExactMatch& TriviaQaExactMatch() {
-  static const ExactMatch metric({.ignore_case = true, .ignore_punctuation = true});
+  static const ExactMatch metric(
+      {.regexes_to_ignore = {}, .ignore_case = true, .ignore_punctuation = true});
   return metric;
 }
 

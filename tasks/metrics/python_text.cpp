@@ -1,6 +1,7 @@
 // Python's string methods on UTF-8, by ICU where the Unicode tables decide.
 #include "tasks/metrics/python_text.h"
 
+#include <unicode/locid.h>
 #include <unicode/uchar.h>
 #include <unicode/unistr.h>
 
