@@ -3,6 +3,10 @@
 
 namespace natsl::tasks {
 
-std::vector<TaskEntry> LanguageModelingTasks() { return LambadaTasks(); }
+std::vector<TaskEntry> LanguageModelingTasks() {
+  std::vector<TaskEntry> all = LambadaTasks();
+  for (TaskEntry& entry : WikitextTasks()) all.push_back(std::move(entry));
+  return all;
+}
 
 }  // namespace natsl::tasks

@@ -8,6 +8,7 @@
 namespace natsl::tasks {
 
 std::vector<TaskEntry> LambadaTasks();
+std::vector<TaskEntry> WikitextTasks();
 
 std::vector<TaskEntry> LanguageModelingTasks();
 

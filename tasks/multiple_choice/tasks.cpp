@@ -15,6 +15,10 @@ TaskEntry Entry(MultipleChoiceSpec (*spec)()) {
 
 }  // namespace
 
-std::vector<TaskEntry> MultipleChoiceTasks() { return {Entry(PiqaSpec), Entry(HellaswagSpec)}; }
+std::vector<TaskEntry> MultipleChoiceTasks() {
+  return {Entry(PiqaSpec),         Entry(HellaswagSpec),  Entry(ArcEasySpec),
+          Entry(ArcChallengeSpec), Entry(OpenBookQaSpec), Entry(WinograndeSpec),
+          Entry(BoolQSpec),        Entry(SocialIqaSpec),  Entry(SciqSpec)};
+}
 
 }  // namespace natsl::tasks

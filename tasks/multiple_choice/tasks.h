@@ -10,6 +10,13 @@ namespace natsl::tasks {
 
 MultipleChoiceSpec PiqaSpec();
 MultipleChoiceSpec HellaswagSpec();
+MultipleChoiceSpec ArcEasySpec();
+MultipleChoiceSpec ArcChallengeSpec();
+MultipleChoiceSpec OpenBookQaSpec();
+MultipleChoiceSpec WinograndeSpec();
+MultipleChoiceSpec BoolQSpec();
+MultipleChoiceSpec SocialIqaSpec();
+MultipleChoiceSpec SciqSpec();
 
 std::vector<TaskEntry> MultipleChoiceTasks();
 

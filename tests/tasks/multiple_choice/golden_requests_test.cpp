@@ -32,9 +32,14 @@ TEST_P(GoldenRequests, EqualTheReference) {
                    param.head);
     root = head.path();
   }
+  std::string from = param.from;
+  if (from == "openbookqa_pool") {  // the first 50 records of another file
+    head.WriteHead("pool.jsonl", root / "openbookqa" / "Main" / "dev.jsonl", 50);
+    from = (head.path() / "pool.jsonl").string();
+  }
   TaskOptions options;
   options.few_shot.count = param.shots;
-  options.few_shot.from = param.from;
+  options.few_shot.from = from;
   options.few_shot.sampler = param.sampler;
   const auto task = FindTask(param.task).load(DataSource(root), options);
   testing::ExpectGolden(*task, testing::ReadGolden(golden_file));
@@ -50,7 +55,19 @@ INSTANTIATE_TEST_SUITE_P(
         GoldenCase{"piqa_2shot", "piqa", 2, "first:20"},
         GoldenCase{"piqa_2shot_first_n", "piqa", 2, "first:20", FewShotSampler::kFirstN},
         GoldenCase{"hellaswag", "hellaswag"},
-        GoldenCase{"hellaswag_2shot", "hellaswag", 2, "first:20"}),
+        GoldenCase{"hellaswag_2shot", "hellaswag", 2, "first:20"},
+        GoldenCase{"arc_easy", "arc_easy"}, GoldenCase{"arc_easy_3shot", "arc_easy", 3, "first:20"},
+        GoldenCase{"arc_easy_3shot_first_n", "arc_easy", 3, "first:20", FewShotSampler::kFirstN},
+        GoldenCase{"arc_challenge", "arc_challenge"},
+        GoldenCase{"arc_challenge_25shot", "arc_challenge", 25, "first:30"},
+        GoldenCase{"openbookqa", "openbookqa"},
+        GoldenCase{"openbookqa_5shot", "openbookqa", 5, "openbookqa_pool"},
+        GoldenCase{"boolq", "boolq"}, GoldenCase{"boolq_1shot", "boolq", 1, "first:20"},
+        GoldenCase{"winogrande", "winogrande"},
+        GoldenCase{"winogrande_5shot", "winogrande", 5, "first:20"},
+        GoldenCase{"social_iqa", "social_iqa"},
+        GoldenCase{"social_iqa_3shot", "social_iqa", 3, "first:20"},
+        GoldenCase{"wikitext", "wikitext"}, GoldenCase{"wikitext_nobos", "wikitext"}),
     [](const auto& info) { return std::string(info.param.file); });
 
 }  // namespace
