@@ -1,0 +1,73 @@
+// The layers of a model and one packed forward pass over them; nothing of planning or sampling.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "model_adapters/native/mixers/mixer.h"
+#include "model_adapters/native/mlp.h"
+#include "model_adapters/native/state.h"
+#include "model_adapters/spec/model_spec.h"
+
+namespace natsl::model_adapters::native {
+
+/// What the head is asked for at one row: the log-probabilities of some tokens.
+struct HeadQuery {
+  int64_t row = 0;               ///< of the rows given
+  std::vector<TokenId> targets;
+};
+struct HeadAnswer {
+  std::vector<float> log_probs;  ///< of the query's targets
+  TokenId argmax = 0;            ///< the lowest id of the largest logit
+};
+
+class Network {
+ public:
+  /// `source` must outlive the network: weights may alias it.
+  Network(const ModelSpec& spec, const WeightSource& source, core::DType dtype);
+
+  const ModelSpec& spec() const { return spec_; }
+  SequenceState NewState() const;
+  int64_t parameters() const { return parameters_; }
+  /// Bytes of weights that every token's step reads (embedding table excluded unless tied).
+  int64_t step_weight_bytes() const { return step_weight_bytes_; }
+  /// Bytes of one sequence's recurrent and convolution states, all layers and the largest layer.
+  int64_t state_bytes() const { return state_bytes_; }
+  int64_t largest_layer_state_bytes() const { return largest_layer_state_bytes_; }
+
+  /// Runs `batch` and moves its states on. Returns the residual stream after the last layer,
+  /// [tokens, hidden]. `hidden_states`: receives the embeddings and each block's output.
+  at::Tensor Forward(Batch& batch, std::vector<at::Tensor>* hidden_states = nullptr) const;
+
+  /// Rows of the residual stream → final norm.
+  at::Tensor FinalNorm(const at::Tensor& rows) const { return final_norm_(rows); }
+  /// Normed rows → logits [rows, vocabulary].
+  at::Tensor Logits(const at::Tensor& normed) const;
+  /// Normed rows → log-probabilities, in blocks so that [rows, vocabulary] never exists at once.
+  std::vector<HeadAnswer> Query(const at::Tensor& normed, std::span<const HeadQuery> queries) const;
+
+ private:
+  struct Layer {
+    Norm pre_norm, mixer_norm, mixer_post_norm, mlp_norm, mlp_post_norm;
+    std::unique_ptr<Mixer> mixer;
+    std::unique_ptr<Mlp> mlp;
+    bool parallel_residual = false;
+  };
+
+  at::Tensor Embed(std::span<const TokenId> ids) const;
+  void RunLayer(const Layer& layer, int64_t index, at::Tensor& x, Batch& batch) const;
+
+  ModelSpec spec_;
+  at::Tensor embeddings_;
+  Linear head_;
+  Norm final_norm_;
+  std::vector<Layer> layers_;
+  float embedding_scale_ = 1;
+  int64_t parameters_ = 0, step_weight_bytes_ = 0;
+  int64_t state_bytes_ = 0, largest_layer_state_bytes_ = 0;
+};
+
+/// Bytes of a layer's recurrent and convolution state (keys and values not counted).
+int64_t FixedStateBytes(const LayerSpec& layer, int64_t hidden);
+
+}  // namespace natsl::model_adapters::native
