@@ -77,6 +77,13 @@ struct Trace {
   int64_t hidden = 0;
 };
 
+/// Of the chunks that NAtS-L head `head` of layer `layer` completed so far, how many it gave to
+/// softmax attention. A prefix shared by several requests counts as often as it was computed.
+struct SoftmaxShare {
+  int64_t layer = 0, head = 0;
+  int64_t softmax_chunks = 0, chunks = 0;
+};
+
 class TokenModel {
  public:
   virtual ~TokenModel() = default;
@@ -93,6 +100,8 @@ class TokenModel {
   /// that state is carried right.
   virtual Trace Forward(std::span<const TokenId> ids, bool hidden_states,
                         std::span<const int64_t> pieces) = 0;
+  /// Empty for models without such layers.
+  virtual std::vector<SoftmaxShare> SoftmaxShares() const { return {}; }
 };
 
 /// How a checkpoint is opened.
@@ -104,6 +113,9 @@ struct OpenOptions {
   std::optional<int64_t> max_length;            ///< overrides the config's
   std::optional<uint64_t> random_weights_seed;  ///< no weights file: draw them
   bool share_prefixes = true;
+  /// NAtS-L: chunks go to softmax attention with this probability, drawn per chunk and head from a
+  /// fixed seed, instead of by their scores (speed work on random weights).
+  std::optional<double> forced_softmax_share;
 };
 
 /// Opens a Hugging Face checkpoint folder (or a config.json with random_weights_seed), loading the

@@ -17,8 +17,8 @@ at::Tensor LowerBoundOf(const at::Tensor& bounds, int64_t layer, const MixerSpec
   if (!bounds.defined() || layer == 0) return {};
   const auto* linear = std::get_if<LinearAttentionSpec>(&spec);
   const auto* hgrn = std::get_if<HgrnSpec>(&spec);
-  const bool wanted = (linear != nullptr && linear->lower_bound) ||
-                      (hgrn != nullptr && hgrn->lower_bound);
+  const bool wanted =
+      (linear != nullptr && linear->lower_bound) || (hgrn != nullptr && hgrn->lower_bound);
   return wanted ? bounds[layer].contiguous() : at::Tensor();
 }
 
@@ -49,12 +49,13 @@ Network::Network(const ModelSpec& spec, const WeightSource& source, core::DType 
     if (layer_spec.mixer_post_norm) {
       layer.mixer_post_norm = norm("mixer_post_norm", *layer_spec.mixer_post_norm);
     }
-    layer.mixer = MakeMixer(layer_spec.mixer,
-                            MixerContext{loader, prefix + "mixer.", index, spec.hidden,
-                                         LowerBoundOf(bounds, index, layer_spec.mixer)});
+    layer.mixer =
+        MakeMixer(layer_spec.mixer, MixerContext{loader, prefix + "mixer.", index, spec.hidden,
+                                                 LowerBoundOf(bounds, index, layer_spec.mixer)});
     layer.mlp = MakeMlp(layer_spec.mlp, loader, prefix + "mlp.");
     if (layer.mlp) layer.mlp_norm = norm("mlp_norm", layer_spec.mlp_norm);
-    if (layer_spec.mlp_post_norm) layer.mlp_post_norm = norm("mlp_post_norm", *layer_spec.mlp_post_norm);
+    if (layer_spec.mlp_post_norm)
+      layer.mlp_post_norm = norm("mlp_post_norm", *layer_spec.mlp_post_norm);
     layer.parallel_residual = layer_spec.parallel_residual;
     layers_.push_back(std::move(layer));
     const int64_t bytes = FixedStateBytes(layer_spec, spec.hidden);
@@ -65,8 +66,8 @@ Network::Network(const ModelSpec& spec, const WeightSource& source, core::DType 
     int64_t count = 1;
     for (const int64_t size : slot.shape) count *= size;
     parameters_ += count;
-    const bool table = slot.slot == "embeddings.weight" && head_.weight().data_ptr() !=
-                                                               embeddings_.data_ptr();
+    const bool table =
+        slot.slot == "embeddings.weight" && head_.weight().data_ptr() != embeddings_.data_ptr();
     if (!table) step_weight_bytes_ += count * core::ByteSize(dtype);
   }
 }
@@ -77,15 +78,19 @@ SequenceState Network::NewState() const {
   return state;
 }
 
+void Network::CheckId(TokenId id) const {
+  if (id >= 0 && id < spec_.vocabulary) return;
+  throw ModelError(
+      "token id {} is outside the model's vocabulary of {}: the tokenizer and the model don't "
+      "belong together",
+      id, spec_.vocabulary);
+}
+
 at::Tensor Network::Embed(std::span<const TokenId> ids) const {
   at::Tensor index = at::empty({static_cast<int64_t>(ids.size())}, at::kLong);
   int64_t* data = index.data_ptr<int64_t>();
   for (size_t i = 0; i < ids.size(); ++i) {
-    if (ids[i] < 0 || ids[i] >= spec_.vocabulary) {
-      throw ModelError("token id {} is outside the model's vocabulary of {}; the tokenizer and the "
-                       "model don't belong together",
-                       ids[i], spec_.vocabulary);
-    }
+    CheckId(ids[i]);
     data[i] = ids[i];
   }
   at::Tensor x = embeddings_.index_select(0, index).to(at::kFloat);
@@ -128,26 +133,29 @@ at::Tensor Network::Forward(Batch& batch, std::vector<at::Tensor>* hidden_states
   return x;
 }
 
-at::Tensor Network::Logits(const at::Tensor& normed) const {
-  at::Tensor logits = head_(normed);
+at::Tensor Network::Logits(const at::Tensor& x) const {
+  at::Tensor logits = head_(final_norm_(x));
   if (spec_.logit_soft_cap > 0) {
     logits.div_(spec_.logit_soft_cap).tanh_().mul_(spec_.logit_soft_cap);
   }
   return logits;
 }
 
-std::vector<HeadAnswer> Network::Query(const at::Tensor& normed,
+std::vector<HeadAnswer> Network::Query(const at::Tensor& x,
                                        std::span<const HeadQuery> queries) const {
   std::vector<HeadAnswer> answers(queries.size());
   const auto count = static_cast<int64_t>(queries.size());
   const int64_t vocabulary = spec_.vocabulary;
+  for (const HeadQuery& query : queries) {
+    for (const TokenId target : query.targets) CheckId(target);
+  }
   for (int64_t begin = 0; begin < count; begin += kHeadRows) {
     const int64_t rows = std::min(kHeadRows, count - begin);
     at::Tensor index = at::empty({rows}, at::kLong);
     for (int64_t r = 0; r < rows; ++r) {
       index.data_ptr<int64_t>()[r] = queries[static_cast<size_t>(begin + r)].row;
     }
-    const at::Tensor logits = Logits(normed.index_select(0, index));
+    const at::Tensor logits = Logits(x.index_select(0, index));
     const float* data = logits.data_ptr<float>();
 #pragma omp parallel for schedule(static)
     for (int64_t r = 0; r < rows; ++r) {
@@ -189,7 +197,9 @@ struct FixedBytes {
     return s.heads * s.key_dim * s.value_dim * 4 +
            ConvBytes(s.conv, s.heads * s.key_dim + s.kv_heads * (s.key_dim + s.value_dim));
   }
-  int64_t operator()(const HgrnSpec& s) const { return s.width * 4 + ConvBytes(s.conv, 2 * s.width); }
+  int64_t operator()(const HgrnSpec& s) const {
+    return s.width * 4 + ConvBytes(s.conv, 2 * s.width);
+  }
   int64_t operator()(const Mamba2Spec& s) const {
     const int64_t inner = s.heads * s.head_dim;
     return (inner * s.state + (s.conv_width - 1) * (inner + 2 * s.groups * s.state)) * 4;

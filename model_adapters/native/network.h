@@ -13,7 +13,7 @@ namespace natsl::model_adapters::native {
 
 /// What the head is asked for at one row: the log-probabilities of some tokens.
 struct HeadQuery {
-  int64_t row = 0;               ///< of the rows given
+  int64_t row = 0;  ///< of the rows given
   std::vector<TokenId> targets;
 };
 struct HeadAnswer {
@@ -39,12 +39,12 @@ class Network {
   /// [tokens, hidden]. `hidden_states`: receives the embeddings and each block's output.
   at::Tensor Forward(Batch& batch, std::vector<at::Tensor>* hidden_states = nullptr) const;
 
-  /// Rows of the residual stream → final norm.
-  at::Tensor FinalNorm(const at::Tensor& rows) const { return final_norm_(rows); }
-  /// Normed rows → logits [rows, vocabulary].
-  at::Tensor Logits(const at::Tensor& normed) const;
-  /// Normed rows → log-probabilities, in blocks so that [rows, vocabulary] never exists at once.
-  std::vector<HeadAnswer> Query(const at::Tensor& normed, std::span<const HeadQuery> queries) const;
+  at::Tensor FinalNorm(const at::Tensor& x) const { return final_norm_(x); }
+  /// Rows of the residual stream (before the final norm) → logits [rows, vocabulary].
+  at::Tensor Logits(const at::Tensor& x) const;
+  /// Answers queries about rows of the residual stream, in blocks, so that [rows, vocabulary]
+  /// never exists at once. Throws Error (model) for a target outside the vocabulary.
+  std::vector<HeadAnswer> Query(const at::Tensor& x, std::span<const HeadQuery> queries) const;
 
  private:
   struct Layer {
@@ -54,6 +54,7 @@ class Network {
     bool parallel_residual = false;
   };
 
+  void CheckId(TokenId id) const;
   at::Tensor Embed(std::span<const TokenId> ids) const;
   void RunLayer(const Layer& layer, int64_t index, at::Tensor& x, Batch& batch) const;
 

@@ -14,7 +14,8 @@
 namespace natsl::model_adapters::native {
 namespace {
 
-// Up to here the bytes of the weight bound the product, and the BLAS is far from the memory's speed.
+// Up to here the bytes of the weight bound the product, and the BLAS is far from the memory's
+// speed.
 constexpr int64_t kGemvRows = 16;
 // Rows of a bfloat16 weight that are widened at a time.
 constexpr int64_t kPanelRows = 1024;
@@ -238,8 +239,7 @@ Rope::Rope(const RopeSpec& spec) {
         break;
       }
       case RopeSpec::Scaling::kYarn: {
-        const double ramp =
-            std::clamp((static_cast<double>(i) - low) / (high - low), 0.0, 1.0);
+        const double ramp = std::clamp((static_cast<double>(i) - low) / (high - low), 0.0, 1.0);
         inverse = inverse * (1 - ramp) + inverse / spec.factor * ramp;
         break;
       }

@@ -1,5 +1,6 @@
 // The layers' building blocks on at::Tensor: dense products, norms, activations, RoPE,
-// convolutions. Activations are float32 [tokens, channels], rows contiguous; a row stride is allowed.
+// convolutions. Activations are float32 [tokens, channels], rows contiguous; a row stride is
+// allowed.
 #pragma once
 
 #include <optional>
@@ -35,7 +36,8 @@ class Norm {
  public:
   Norm() = default;
   /// Slots PREFIX.weight and PREFIX.bias as the spec says. `width`: 0 = the weight's size.
-  Norm(const WeightLoader& loader, const std::string& prefix, const NormSpec& spec, int64_t width = 0);
+  Norm(const WeightLoader& loader, const std::string& prefix, const NormSpec& spec,
+       int64_t width = 0);
 
   bool defined() const { return width_ > 0; }
   at::Tensor operator()(const at::Tensor& x) const;

@@ -69,9 +69,8 @@ class RandomWeights final : public WeightSource {
     at::Tensor tensor = at::empty(found->second, at::kFloat);
     float* data = tensor.data_ptr<float>();
     const uint64_t base = HashOf(slot, seed_);
-    core::ParallelFor(tensor.numel(), 0, [&](int64_t begin, int64_t end) {
-      Fill(draw, base, data, begin, end);
-    });
+    core::ParallelFor(tensor.numel(), 0,
+                      [&](int64_t begin, int64_t end) { Fill(draw, base, data, begin, end); });
     return tensor;
   }
 

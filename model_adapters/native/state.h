@@ -45,15 +45,15 @@ struct PageList {
 
 /// What one layer keeps of one sequence; a mixer uses what it needs.
 struct LayerState {
-  at::Tensor recurrent;             ///< [heads, K, V] (scan: [channels]); undefined: zeros
-  std::vector<at::Tensor> tails;    ///< short convolutions and token shifts, raw inputs
-  at::Tensor channel_mix_tail;      ///< RWKV6's second token shift
-  std::vector<PageList> kv;         ///< per head group
+  at::Tensor recurrent;           ///< [heads, K, V] (scan: [channels]); undefined: zeros
+  std::vector<at::Tensor> tails;  ///< short convolutions and token shifts, raw inputs
+  at::Tensor channel_mix_tail;    ///< RWKV6's second token shift
+  std::vector<PageList> kv;       ///< per head group
   // NAtS-L, inside a chunk.
-  at::Tensor chunk_start;           ///< S at the chunk's first token
-  at::Tensor chunk_log_decay;       ///< [value_heads]
-  at::Tensor pooled;                ///< [hidden], sum of the chunk's layer inputs
-  std::vector<KvPageRef> own_chunk; ///< per NAtS head
+  at::Tensor chunk_start;            ///< S at the chunk's first token
+  at::Tensor chunk_log_decay;        ///< [value_heads]
+  at::Tensor pooled;                 ///< [hidden], sum of the chunk's layer inputs
+  std::vector<KvPageRef> own_chunk;  ///< per NAtS head
 };
 
 struct SequenceState {
@@ -76,7 +76,8 @@ class Arena {
   int64_t used_ = 0;
 };
 
-/// Observes and overrides NAtS-L's choices. `softmax` [heads] of one completed chunk: 1 = attention.
+/// Observes and overrides NAtS-L's choices. `softmax` [heads] of one completed chunk: 1 =
+/// attention.
 class ChunkChoices {
  public:
   virtual ~ChunkChoices() = default;
@@ -87,10 +88,10 @@ class ChunkChoices {
 /// Packed sequences of one forward pass.
 struct Batch {
   std::vector<TokenId> ids;
-  std::vector<int64_t> offsets = {0};   ///< [sequences + 1]
-  std::vector<int64_t> positions;       ///< [tokens], absolute
-  std::vector<SequenceState*> states;   ///< [sequences]
-  std::vector<uint8_t> retain;          ///< [sequences]: state is needed after the pass
+  std::vector<int64_t> offsets = {0};  ///< [sequences + 1]
+  std::vector<int64_t> positions;      ///< [tokens], absolute
+  std::vector<SequenceState*> states;  ///< [sequences]
+  std::vector<uint8_t> retain;         ///< [sequences]: state is needed after the pass
   Arena* arena = nullptr;
   ChunkChoices* choices = nullptr;
 

@@ -87,8 +87,8 @@ class LinearAttention final : public Mixer {
     args.k_stride = RowStride(k);
     args.v = v.data_ptr<float>();
     args.v_stride = RowStride(v);
-    args.decay = g.defined() ? kernels::DecayKind::kVectorPerToken
-                             : kernels::DecayKind::kScalarPerHead;
+    args.decay =
+        g.defined() ? kernels::DecayKind::kVectorPerToken : kernels::DecayKind::kScalarPerHead;
     args.g = g.defined() ? g.data_ptr<float>() : head_decay_.data();
     args.o = o.data_ptr<float>();
     args.states = states.data();

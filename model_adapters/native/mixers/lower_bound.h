@@ -12,7 +12,8 @@ inline at::Tensor LogForgetGate(const at::Tensor& f, const at::Tensor& bound) {
   return at::logaddexp(bound.log(), at::log1p(bound.neg()) + open);
 }
 
-/// Rows of `bounds` [layers, D] → L [layers, D]: cumulative softmax over the layers, less its first row.
+/// Rows of `bounds` [layers, D] → L [layers, D]: cumulative softmax over the layers, less its first
+/// row.
 inline at::Tensor LowerBounds(const at::Tensor& bounds) {
   const at::Tensor share = bounds.softmax(0);
   return share.cumsum(0) - share.narrow(0, 0, 1);

@@ -36,8 +36,8 @@ class Mamba2 final : public Mixer {
     const at::Tensor g = dt * negative_a_;
     const at::Tensor x = xbc.narrow(1, 0, inner_).unflatten(1, {spec_.heads, spec_.head_dim});
     const at::Tensor v = (x * dt.unsqueeze(2)).contiguous();
-    at::Tensor o = Recur(xbc.narrow(1, inner_ + bc, bc), xbc.narrow(1, inner_, bc), v, g, batch,
-                         layer);
+    at::Tensor o =
+        Recur(xbc.narrow(1, inner_ + bc, bc), xbc.narrow(1, inner_, bc), v, g, batch, layer);
     o.view({-1, spec_.heads, spec_.head_dim}).addcmul_(x, skip_);
     if (norm_.defined()) return out_proj_(norm_.Gated(o, z, !spec_.norm_before_gate));
     return out_proj_(o.mul_(at::silu(z)));

@@ -19,10 +19,10 @@ class Mixer {
 /// What a mixer is built from. Slots are PREFIX + name.
 struct MixerContext {
   const WeightLoader& loader;
-  std::string prefix;         ///< "layers.3.mixer."
+  std::string prefix;  ///< "layers.3.mixer."
   int64_t layer = 0;
   int64_t hidden = 0;
-  at::Tensor lower_bound;     ///< [hidden] of this layer (HGRN, HGRN2), or undefined
+  at::Tensor lower_bound;  ///< [hidden] of this layer (HGRN, HGRN2), or undefined
 
   Linear Load(const std::string& name) const { return Linear(loader, prefix + name); }
 };

@@ -109,8 +109,7 @@ class Nats final : public Mixer {
     for (size_t s = 0; s < states.size(); ++s) {
       LayerState& state = StateOf(batch, s, layer);
       states[s].chunk_start = batch.Writable(s, state.chunk_start, branch_.state_floats());
-      states[s].chunk_log_decay =
-          batch.Writable(s, state.chunk_log_decay, spec_.delta.value_heads);
+      states[s].chunk_log_decay = batch.Writable(s, state.chunk_log_decay, spec_.delta.value_heads);
       states[s].first_position = batch.states[s]->length;
       states[s].keep = choices[s].keep.data();
     }

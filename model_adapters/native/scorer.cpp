@@ -1,0 +1,140 @@
+// Runs the plan's steps, asks the head for the scored positions, gathers the results.
+#include "model_adapters/native/scorer.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "core/cast.h"
+
+namespace natsl::model_adapters::native {
+namespace {
+
+class Scorer {
+ public:
+  Scorer(const Network& network, std::span<const TokenScoreRequest> requests,
+         const PlanLimits& limits, std::span<TokenScore> results, BatchListener& listener,
+         ChunkChoices* choices)
+      : network_(network),
+        requests_(requests),
+        plan_(MakeScorePlan(requests, limits)),
+        results_(results),
+        listener_(listener),
+        choices_(choices),
+        scores_(requests.size()) {}
+
+  void Run() {
+    // Which of the plan's places are wanted, as a running count.
+    std::vector<int64_t> wanted(plan_.order.size() + 1, 0);
+    for (size_t i = 0; i < plan_.order.size(); ++i) {
+      wanted[i + 1] = wanted[i] + (listener_.Wanted(plan_.order[i]) ? 1 : 0);
+    }
+    for (const PlanStep& step : plan_.steps) {
+      if (wanted[static_cast<size_t>(step.last)] == wanted[static_cast<size_t>(step.first)]) {
+        continue;
+      }
+      if (listener_.StopRequested()) return;
+      RunStep(step);
+    }
+  }
+
+ private:
+  // What the head is asked at one row, and whose answers they are.
+  struct Asker {
+    size_t request = 0;
+    size_t index = 0;  ///< of the request's log_probs
+  };
+
+  void RunStep(const PlanStep& step) {
+    Batch batch;
+    batch.arena = &arena_;
+    batch.choices = choices_;
+    std::vector<HeadQuery> queries;
+    std::vector<std::vector<Asker>> askers;
+    for (const PlanPiece& piece : step.pieces) {
+      const PlanNode& node = plan_.nodes[static_cast<size_t>(piece.node)];
+      SequenceState& state = StateFor(piece.node, node);
+      const auto& ids = requests_[plan_.order[static_cast<size_t>(node.first)]].ids;
+      const int64_t row = batch.tokens();
+      batch.Add(state,
+                std::span(ids).subspan(static_cast<size_t>(piece.begin),
+                                       static_cast<size_t>(piece.end - piece.begin)),
+                piece.retain);
+      Ask(node, piece, row, queries, askers);
+    }
+    const at::Tensor x = network_.Forward(batch);
+    if (!queries.empty()) Answer(x, queries, askers);
+    for (const int64_t node : step.release) states_.erase(node);
+    for (const PlanPiece& piece : step.pieces) {
+      if (!piece.retain) states_.erase(piece.node);
+    }
+    for (const size_t request : step.finished) results_[request] = std::move(scores_[request]);
+    listener_.OnBatch(step.finished, batch.tokens());
+  }
+
+  // A node starts where its parent ended: a fork.
+  SequenceState& StateFor(int64_t id, const PlanNode& node) {
+    const auto found = states_.find(id);
+    if (found != states_.end()) return found->second;
+    SequenceState state = node.parent < 0 ? network_.NewState() : states_.at(node.parent);
+    return states_.emplace(id, std::move(state)).first->second;
+  }
+
+  // The scored ids of the node's requests that follow tokens of the piece, one query a position.
+  void Ask(const PlanNode& node, const PlanPiece& piece, int64_t row,
+           std::vector<HeadQuery>& queries, std::vector<std::vector<Asker>>& askers) {
+    std::unordered_map<int64_t, size_t> at;
+    for (int64_t place = node.first; place < node.last; ++place) {
+      const size_t index = plan_.order[static_cast<size_t>(place)];
+      const TokenScoreRequest& request = requests_[index];
+      const int64_t from = std::max(piece.begin, request.scored_from - 1);
+      const int64_t to = std::min(piece.end, core::Size(request.ids) - 1);
+      if (from < to && scores_[index].log_probs.empty()) {
+        scores_[index].log_probs.resize(
+            static_cast<size_t>(core::Size(request.ids) - request.scored_from));
+        scores_[index].is_greedy = true;
+      }
+      for (int64_t position = from; position < to; ++position) {
+        const auto [found, added] = at.emplace(position, queries.size());
+        if (added) {
+          queries.push_back({row + position - piece.begin, {}});
+          askers.emplace_back();
+        }
+        queries[found->second].targets.push_back(request.ids[static_cast<size_t>(position + 1)]);
+        askers[found->second].push_back(
+            {index, static_cast<size_t>(position + 1 - request.scored_from)});
+      }
+    }
+  }
+
+  void Answer(const at::Tensor& x, const std::vector<HeadQuery>& queries,
+              const std::vector<std::vector<Asker>>& askers) {
+    const std::vector<HeadAnswer> answers = network_.Query(x, queries);
+    for (size_t q = 0; q < answers.size(); ++q) {
+      for (size_t i = 0; i < askers[q].size(); ++i) {
+        TokenScore& score = scores_[askers[q][i].request];
+        score.log_probs[askers[q][i].index] = answers[q].log_probs[i];
+        score.is_greedy = score.is_greedy && answers[q].argmax == queries[q].targets[i];
+      }
+    }
+  }
+
+  const Network& network_;
+  std::span<const TokenScoreRequest> requests_;
+  ScorePlan plan_;
+  std::span<TokenScore> results_;
+  BatchListener& listener_;
+  ChunkChoices* choices_;
+  std::vector<TokenScore> scores_;
+  std::unordered_map<int64_t, SequenceState> states_;
+  Arena arena_;
+};
+
+}  // namespace
+
+void ScoreAll(const Network& network, std::span<const TokenScoreRequest> requests,
+              const PlanLimits& limits, std::span<TokenScore> results, BatchListener& listener,
+              ChunkChoices* choices) {
+  Scorer(network, requests, limits, results, listener, choices).Run();
+}
+
+}  // namespace natsl::model_adapters::native
