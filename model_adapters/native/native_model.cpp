@@ -1,6 +1,8 @@
 // Opening a checkpoint and answering TokenModel's calls.
 #include "model_adapters/native/native_model.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -209,6 +211,10 @@ class Model final : public NativeModel {
                                       core::ReadFile(config, ErrorCode::kModel)));
       info_.settings.emplace_back("random_weights_seed",
                                   fmt::format("{}", *options_.random_weights_seed));
+    }
+    if (!spec.ignored_keys.empty()) {
+      info_.settings.emplace_back("ignored_config_keys",
+                                  fmt::format("{}", fmt::join(spec.ignored_keys, ", ")));
     }
     if (options_.forced_softmax_share) {
       info_.settings.emplace_back("forced_softmax_share",

@@ -59,7 +59,7 @@ class NativeSession final : public Session {
       const at::Tensor x = network_->Forward(pass);
       if (begin + count == tokens) last_ = x.index_select(0, at::tensor(last_rows, at::kLong));
     }
-    logits_ = {};
+    logits_ = at::Tensor();
   }
 
   void Step(std::span<const TokenId> ids) override {

@@ -11,9 +11,6 @@ namespace {
 
 using Family = LinearAttentionSpec::Family;
 
-// GLA divides the log of its gate by this.
-constexpr double kGlaGateNormalizer = 16;
-
 class LinearAttention final : public Mixer {
  public:
   LinearAttention(const LinearAttentionSpec& spec, const MixerContext& context)
@@ -62,7 +59,7 @@ class LinearAttention final : public Mixer {
       Activate(q, spec_.feature_map);
       Activate(k, spec_.feature_map);
       if (spec_.family == Family::kGla) {
-        g = at::log_sigmoid(decay_up_(decay_down_(h))).div_(kGlaGateNormalizer);
+        g = at::log_sigmoid(decay_up_(decay_down_(h))).div_(spec_.decay_normalizer);
         if (spec_.clamp_min) g.clamp_min_(*spec_.clamp_min);
       }
     }
