@@ -24,6 +24,13 @@ target_link_options(natsl::torch_cpu INTERFACE -Wl,--allow-shlib-undefined)
 target_include_directories(natsl::torch_cpu SYSTEM INTERFACE
   ${torch_include} ${torch_include}/torch/csrc/api/include)
 
+# LibTorch's include folder holds a copy of fmt's headers (another version than the system's): the
+# folder NATSL_FMT_FIRST, which users of LibTorch put in front, makes <fmt/...> the system's again.
+get_target_property(fmt_include fmt::fmt INTERFACE_INCLUDE_DIRECTORIES)
+set(NATSL_FMT_FIRST ${CMAKE_BINARY_DIR}/fmt_first)
+file(MAKE_DIRECTORY ${NATSL_FMT_FIRST})
+file(CREATE_LINK ${fmt_include}/fmt ${NATSL_FMT_FIRST}/fmt SYMBOLIC)
+
 if(NATSL_CUDA)
   add_library(natsl::torch_cuda SHARED IMPORTED GLOBAL)
   set_target_properties(natsl::torch_cuda PROPERTIES IMPORTED_LOCATION ${torch_lib}/libtorch_cuda.so)
