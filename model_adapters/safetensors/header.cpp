@@ -6,6 +6,7 @@
 #include <array>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <tuple>
 #include <utility>
 
 #include "core/cast.h"
@@ -75,11 +76,11 @@ class HeaderEvents : public nlohmann::json_sax<nlohmann::json> {
     }
     if (!std::in_range<int64_t>(value)) {
       return Stop(
-          fmt::format("tensor \"{}\": the number {} is not below 2^63", Shown(name_), value));
+          fmt::format("tensor \"{}\": the number {} is not below 2^63", Printable(name_), value));
     }
     std::vector<int64_t>& list = place_ == Place::kShape ? entry_->shape : entry_->offsets;
     if (list.size() == 32) {
-      return Stop(fmt::format("tensor \"{}\": more than 32 numbers in one list", Shown(name_)));
+      return Stop(fmt::format("tensor \"{}\": more than 32 numbers in one list", Printable(name_)));
     }
     list.push_back(static_cast<int64_t>(value));
     return true;
@@ -93,7 +94,7 @@ class HeaderEvents : public nlohmann::json_sax<nlohmann::json> {
       entry_->dtype = value;
       return true;
     }
-    return Unexpected("the text \"" + Shown(value) + "\"");
+    return Unexpected("the text \"" + Printable(value) + "\"");
   }
   bool start_object(size_t) override {
     if (place_ == Place::kStart) {
@@ -113,14 +114,14 @@ class HeaderEvents : public nlohmann::json_sax<nlohmann::json> {
         return true;
       }
       const auto [found, added] = entries.try_emplace(value);
-      if (!added) return Stop(fmt::format("tensor \"{}\" is given twice", Shown(value)));
+      if (!added) return Stop(fmt::format("tensor \"{}\" is given twice", Printable(value)));
       entry_ = &found->second;
       return true;
     }
     field_ = value;
     if (place_ == Place::kMetadata) {
       if (metadata.contains(value)) {
-        return Stop(fmt::format("\"__metadata__\": \"{}\" is given twice", Shown(value)));
+        return Stop(fmt::format("\"__metadata__\": \"{}\" is given twice", Printable(value)));
       }
       return true;
     }
@@ -132,10 +133,10 @@ class HeaderEvents : public nlohmann::json_sax<nlohmann::json> {
       return Stop(
           fmt::format("tensor \"{}\": unknown field \"{}\", expected dtype, shape and "
                       "data_offsets",
-                      Shown(name_), Shown(value)));
+                      Printable(name_), Printable(value)));
     }
     if (std::exchange(*seen, true)) {
-      return Stop(fmt::format("tensor \"{}\": \"{}\" is given twice", Shown(name_), value));
+      return Stop(fmt::format("tensor \"{}\": \"{}\" is given twice", Printable(name_), value));
     }
     return true;
   }
@@ -167,10 +168,6 @@ class HeaderEvents : public nlohmann::json_sax<nlohmann::json> {
                             reason.substr(0, 200)));
   }
 
-  static std::string Shown(const std::string& text) {
-    return text.size() <= 100 ? text : text.substr(0, 97) + "...";
-  }
-
  private:
   enum class Place { kStart, kTop, kTensor, kShape, kOffsets, kMetadata, kEnd };
 
@@ -183,13 +180,13 @@ class HeaderEvents : public nlohmann::json_sax<nlohmann::json> {
       return Stop(fmt::format("the header is {}, expected an object", what));
     if (place_ == Place::kMetadata) {
       return Stop(
-          fmt::format("\"__metadata__\": \"{}\" is {}, expected a text", Shown(field_), what));
+          fmt::format("\"__metadata__\": \"{}\" is {}, expected a text", Printable(field_), what));
     }
     if (place_ == Place::kTop) {
-      return Stop(fmt::format("\"{}\" is {}, expected an object", Shown(name_), what));
+      return Stop(fmt::format("\"{}\" is {}, expected an object", Printable(name_), what));
     }
-    return Stop(fmt::format("tensor \"{}\": {} in \"{}\", expected {}", Shown(name_), what,
-                            Shown(field_),
+    return Stop(fmt::format("tensor \"{}\": {} in \"{}\", expected {}", Printable(name_), what,
+                            Printable(field_),
                             field_ == "dtype" ? "a text" : "a list of whole numbers"));
   }
 
@@ -214,7 +211,7 @@ std::string ShapeText(const std::vector<int64_t>& shape) {
 
 TensorView CheckEntry(const std::string& name, const Entry& entry,
                       std::span<const std::byte> data) {
-  const std::string shown = HeaderEvents::Shown(name);
+  const std::string shown = Printable(name);
   if (!entry.has_dtype || !entry.has_shape || !entry.has_offsets) {
     throw ModelError("tensor \"{}\": \"{}\" is missing", shown,
                      !entry.has_dtype   ? "dtype"
@@ -226,7 +223,7 @@ TensorView CheckEntry(const std::string& name, const Entry& entry,
     throw ModelError(
         "tensor \"{}\": unknown dtype \"{}\", expected F32, F16, BF16 or another "
         "element type of the format",
-        shown, HeaderEvents::Shown(entry.dtype));
+        shown, Printable(entry.dtype));
   }
   if (entry.offsets.size() != 2) {
     throw ModelError("tensor \"{}\": data_offsets holds {} numbers, expected begin and end", shown,
@@ -257,6 +254,22 @@ TensorView CheckEntry(const std::string& name, const Entry& entry,
 }
 
 }  // namespace
+
+std::string Printable(std::string_view name) {
+  std::string text(name.substr(0, 100));
+  if (text.size() < name.size()) {
+    // Not in the middle of a character.
+    while (!text.empty() && (static_cast<unsigned char>(text.back()) & 0xC0) == 0x80) {
+      text.pop_back();
+    }
+    if (!text.empty() && (text.back() & 0x80) != 0) text.pop_back();
+    text += "...";
+  }
+  for (char& c : text) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) c = '?';
+  }
+  return text;
+}
 
 std::string_view SafetensorsName(core::DType dtype) {
   for (const ElementType& type : kElementTypes) {
@@ -297,25 +310,20 @@ SafetensorsHeader ParseSafetensors(std::span<const std::byte> file, std::string_
     SafetensorsHeader header;
     header.metadata = std::move(events.metadata);
     const std::span<const std::byte> data = file.subspan(8 + length);
-    std::vector<std::pair<int64_t, const std::string*>> order;  // begin, name
+    std::vector<std::tuple<int64_t, int64_t, const std::string*>> order;  // begin, end, name
     for (const auto& [name, entry] : events.entries) {
       header.tensors.emplace(name, CheckEntry(name, entry, data));
-      order.emplace_back(entry.offsets[0], &name);
+      order.emplace_back(entry.offsets[0], entry.offsets[1], &name);
     }
-    std::ranges::sort(order, [&](const auto& a, const auto& b) {
-      const auto key = [&](const auto& item) {
-        return std::pair(item.first, events.entries.find(*item.second)->second.offsets[1]);
-      };
-      return key(a) < key(b);
-    });
+    std::ranges::sort(order);
     int64_t expected = 0;
-    for (const auto& [begin, name] : order) {
+    for (const auto& [begin, end, name] : order) {
       if (begin != expected) {
-        throw ModelError("tensor \"{}\": its data starts at {}, expected {} ({})",
-                         HeaderEvents::Shown(*name), begin, expected,
+        throw ModelError("tensor \"{}\": its data starts at {}, expected {} ({})", Printable(*name),
+                         begin, expected,
                          begin < expected ? "it overlaps another tensor" : "a hole in the file");
       }
-      expected += header.tensors.find(*name)->second.bytes;
+      expected = end;
     }
     if (std::cmp_not_equal(expected, data.size())) {
       throw ModelError("{} bytes of data follow the header, but its tensors hold {}", data.size(),

@@ -47,4 +47,7 @@ SafetensorsHeader ParseSafetensors(std::span<const std::byte> file, std::string_
 std::string_view SafetensorsName(core::DType dtype);
 std::optional<int64_t> SafetensorsElementBytes(std::string_view name);
 
+/// A name from a file for an error message: control characters as '?', at most 100 bytes.
+std::string Printable(std::string_view name);
+
 }  // namespace natsl::model_adapters

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "model_adapters/safetensors/header.h"
 
 namespace natsl::model_adapters {
 namespace {
@@ -28,7 +29,7 @@ class IndexEvents : public nlohmann::json_sax<nlohmann::json> {
       return Stop("\"weight_map\" is a text, expected an object");
     if (depth_ != 2 || !inside_) return true;
     if (!weight_map.emplace(name_, value).second) {
-      return Stop(fmt::format("\"weight_map\": \"{}\" is given twice", name_.substr(0, 100)));
+      return Stop(fmt::format("\"weight_map\": \"{}\" is given twice", Printable(name_)));
     }
     return true;
   }
@@ -77,7 +78,7 @@ class IndexEvents : public nlohmann::json_sax<nlohmann::json> {
     if (depth_ == 0) return Stop("the index isn't an object");
     if (inside_) {
       return Stop(fmt::format("\"weight_map\": \"{}\" isn't a text, expected a file name",
-                              name_.substr(0, 100)));
+                              Printable(name_)));
     }
     if (depth_ == 1 && key_ == "weight_map") return Stop("\"weight_map\" isn't an object");
     return true;

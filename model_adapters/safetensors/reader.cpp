@@ -24,7 +24,7 @@ std::filesystem::path FileInFolder(const std::filesystem::path& folder, const st
   if (name.empty() || name == "." || name == ".." ||
       name.find_first_of(std::string_view("/\\\0", 3)) != std::string::npos) {
     throw ModelError("{}: \"{}\" is not the name of a file in this folder", folder.string(),
-                     name.substr(0, 100));
+                     Printable(name));
   }
   const std::filesystem::path path = folder / name;
   std::error_code failure;
@@ -76,27 +76,29 @@ SafetensorsFolder::SafetensorsFolder(const std::filesystem::path& folder) {
     const std::filesystem::path path =
         InContext(index_path.string(), [&] { return FileInFolder(folder, name); });
     if (!std::filesystem::exists(path, ignored)) {
-      throw ModelError("{}: the shard \"{}\" is missing", index_path.string(), name);
+      throw ModelError("{}: the shard \"{}\" is missing", index_path.string(), Printable(name));
     }
     files_.emplace_back(path);
     for (const auto& [tensor, view] : files_.back().tensors()) {
       const auto [found, added] = tensors_.emplace(tensor, &view);
       if (!added) {
         throw ModelError("{}: tensor \"{}\" is in two shards, \"{}\" and another", folder.string(),
-                         tensor, name);
+                         Printable(tensor), Printable(name));
       }
       const auto listed = weight_map.find(tensor);
       if (listed == weight_map.end() || listed->second != name) {
-        throw ModelError(
-            "{}: tensor \"{}\" is in \"{}\", but the index says {}", folder.string(), tensor, name,
-            listed == weight_map.end() ? "nothing of it" : "it is in \"" + listed->second + "\"");
+        throw ModelError("{}: tensor \"{}\" is in \"{}\", but the index says {}", folder.string(),
+                         Printable(tensor), Printable(name),
+                         listed == weight_map.end()
+                             ? "nothing of it"
+                             : "it is in \"" + Printable(listed->second) + "\"");
       }
     }
   }
   for (const auto& [tensor, file] : weight_map) {
     if (!tensors_.contains(tensor)) {
       throw ModelError("{}: the index says that tensor \"{}\" is in \"{}\", but it isn't",
-                       folder.string(), tensor, file);
+                       folder.string(), Printable(tensor), Printable(file));
     }
   }
 }

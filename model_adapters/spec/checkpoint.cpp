@@ -62,7 +62,8 @@ std::map<std::string, Found> Checkpoint::State::FindTensors() {
     const std::optional<std::string> slot = SlotOfTensor(name, rules, layers);
     if (IsIgnorableTensor(name)) continue;
     if (!slot) {
-      problems.push_back(fmt::format("unexpected: {} {}", name, ShapeText(tensor->shape)));
+      problems.push_back(
+          fmt::format("unexpected: {} {}", Printable(name), ShapeText(tensor->shape)));
       continue;
     }
     const bool usable = tensor->dtype == core::DType::kFloat32 ||
@@ -70,7 +71,7 @@ std::map<std::string, Found> Checkpoint::State::FindTensors() {
                         tensor->dtype == core::DType::kBFloat16;
     if (!usable) {
       problems.push_back(
-          fmt::format("{} is {}, expected F32, F16 or BF16", name, tensor->dtype_name));
+          fmt::format("{} is {}, expected F32, F16 or BF16", Printable(name), tensor->dtype_name));
     }
     const auto [place, added] = found.try_emplace(*slot, Found{name, tensor});
     if (!added) {
@@ -154,7 +155,10 @@ void Checkpoint::State::Match(const std::map<std::string, Found>& found) {
     if (weights.contains(slot.slot)) continue;
     const auto place = found.find(slot.slot);
     if (place == found.end()) {
-      problems.push_back(fmt::format("missing: {} {}", slot.slot, ShapeText(slot.shape)));
+      const auto name = TensorOfSlot(slot.slot, FindFamily(spec.family, "config.json").names,
+                                     static_cast<int64_t>(spec.layers.size()));
+      problems.push_back(
+          fmt::format("missing: {} {}", name.value_or(slot.slot), ShapeText(slot.shape)));
       continue;
     }
     const TensorView& tensor = *place->second.tensor;
@@ -167,7 +171,8 @@ void Checkpoint::State::Match(const std::map<std::string, Found>& found) {
   }
   for (const auto& [slot, item] : found) {
     if (wanted.contains(slot)) continue;
-    problems.push_back(fmt::format("unexpected: {} {}", item.name, ShapeText(item.tensor->shape)));
+    problems.push_back(
+        fmt::format("unexpected: {} {}", Printable(item.name), ShapeText(item.tensor->shape)));
   }
 }
 
@@ -187,12 +192,8 @@ void Checkpoint::State::Report(const std::filesystem::path& folder) const {
 std::string TensorName(const ModelSpec& spec, const std::string& slot) {
   const Family& family = FindFamily(spec.family, "writing a checkpoint");
   const auto name = TensorOfSlot(slot, family.names, static_cast<int64_t>(spec.layers.size()));
-  // The rules would answer, but such a tensor isn't what the family's files hold.
-  const bool fused = spec.family == "gpt_neox" && slot.find(".mixer.") != std::string::npos &&
-                     slot.find(".o_proj.") == std::string::npos;
-  if (!name || fused) {
+  if (!name)
     throw InternalError("family {} has no tensor of its own for slot {}", spec.family, slot);
-  }
   return *name;
 }
 
