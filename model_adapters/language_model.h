@@ -19,11 +19,20 @@ struct LoglikelihoodRequest {
 };
 
 /// log p(text), the text cut into windows of the model's length with one token of overlap
-/// (protocol: specs of lm-evaluation-harness, loglikelihood_rolling).
+/// (lm-evaluation-harness's loglikelihood_rolling); or, with `whole_windows`, loss by position in
+/// windows of a fixed length (specs/length_extrapolation.md, LX-1).
 struct RollingRequest {
   std::string text;
-  /// Longest window in tokens; nothing: the model's maximum length.
+  /// Longest window in tokens; nothing: the model's maximum length, which is also the limit unless
+  /// `whole_windows` is set.
   std::optional<int64_t> max_length;
+  /// At most this many windows of exactly max_length scored ids, each from a zero state: BOS where
+  /// the policy gives one, then text ids without special tokens; what is left over isn't scored. A
+  /// text too short for one window is skipped.
+  std::optional<int64_t> whole_windows = {};
+  /// Packed stream (whole_windows only): `text` and these, each followed by EOS, as one sequence
+  /// whose windows share an end id.
+  std::vector<std::string> packed = {};
 };
 
 /// Greedy where temperature is 0. The same seed gives the same text.
@@ -40,8 +49,8 @@ struct GenerateRequest {
   std::vector<std::string> stop;
   int64_t max_new_tokens = 256;
   Sampling sampling;
-  /// Middle truncation (LongBench): a longer prompt keeps this many ids, half from each end; zero or
-  /// less counts from the model's maximum length (-500: 500 less). Nothing: left truncation.
+  /// Middle truncation (LongBench): a longer prompt keeps this many ids, half from each end; zero
+  /// or less counts from the model's maximum length (-500: 500 less). Nothing: left truncation.
   std::optional<int64_t> middle_truncate_to;
 };
 
@@ -64,6 +73,7 @@ struct LoglikelihoodResult : ResultBase {
 struct RollingResult : ResultBase {
   double log_prob = 0;                 ///< sum over the windows, in order
   std::vector<float> token_log_probs;  ///< [output_tokens]
+  int64_t scored_bytes = 0;            ///< of the scored ids' text; whole_windows only
 };
 
 enum class FinishReason { kEos, kStop, kLength };

@@ -110,6 +110,43 @@ std::vector<TokenScoreRequest> RollingWindows(const std::vector<TokenId>& ids, T
   return windows;
 }
 
+WholeWindows EncodeWholeWindows(const Tokenizer& tokenizer, const RollingRequest& request,
+                                BosPolicy bos, int64_t max_length) {
+  WholeWindows out;
+  std::vector<TokenId> before;  // what a window starts with
+  const std::optional<TokenId> bos_id = tokenizer.special_tokens().bos;
+  const std::vector<TokenId> empty = EncodeText(tokenizer, "", bos);
+  if (bos_id && !empty.empty() && empty.front() == *bos_id) before = {*bos_id};
+
+  std::vector<TokenId> ids = tokenizer.Encode(request.text, false);
+  const bool packed = !request.packed.empty();
+  if (packed) {
+    const std::optional<TokenId> eos = tokenizer.special_tokens().eos;
+    if (!eos) throw ModelError("packed windows need an EOS token, and the tokenizer names none");
+    ids.push_back(*eos);
+    for (const std::string& text : request.packed) {
+      const std::vector<TokenId> more = tokenizer.Encode(text, false);
+      ids.insert(ids.end(), more.begin(), more.end());
+      ids.push_back(*eos);
+    }
+    before.clear();  // the stream's documents are apart by EOS alone
+  }
+  out.text_tokens = core::Size(ids);
+  const int64_t taken = max_length + 1 - core::Size(before);
+  const int64_t stride = packed ? max_length : taken;
+  for (int64_t w = 0; w < *request.whole_windows; ++w) {
+    const int64_t begin = w * stride;
+    if (begin + taken > core::Size(ids)) break;
+    TokenScoreRequest window;
+    window.ids = Joined(before, {ids.begin() + begin, ids.begin() + begin + taken});
+    window.scored_from = 1;
+    out.scored_bytes += core::Size(
+        tokenizer.Decode(std::span<const TokenId>(window.ids).subspan(1), /*skip=*/true));
+    out.windows.push_back(std::move(window));
+  }
+  return out;
+}
+
 EncodedPrompt EncodePrompt(const Tokenizer& tokenizer, const std::string& prompt, BosPolicy bos,
                            int64_t max_length, int64_t max_new_tokens,
                            std::optional<int64_t> middle_truncate_to) {
@@ -132,8 +169,8 @@ EncodedPrompt EncodePrompt(const Tokenizer& tokenizer, const std::string& prompt
       const auto half = static_cast<size_t>(std::min(keep, core::Size(whole)) / 2);
       const std::span<const TokenId> all = whole;
       encoded.ids = EncodeText(
-          tokenizer, tokenizer.Decode(all.first(half), true) + tokenizer.Decode(all.last(half), true),
-          bos);
+          tokenizer,
+          tokenizer.Decode(all.first(half), true) + tokenizer.Decode(all.last(half), true), bos);
       if (core::Size(encoded.ids) <= room) break;
       keep = std::min(keep, core::Size(whole)) - (core::Size(encoded.ids) - room);
     }

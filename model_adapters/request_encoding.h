@@ -43,6 +43,16 @@ EncodedPair EncodePair(const Tokenizer& tokenizer, const std::string& context,
 std::vector<TokenScoreRequest> RollingWindows(const std::vector<TokenId>& ids, TokenId prefix,
                                               int64_t max_length);
 
+/// Windows by LX-1 (RollingRequest::whole_windows), and the bytes of the text they score. Empty
+/// where the text is too short for one.
+struct WholeWindows {
+  std::vector<TokenScoreRequest> windows;
+  int64_t scored_bytes = 0;
+  int64_t text_tokens = 0;  ///< ids of the whole text
+};
+WholeWindows EncodeWholeWindows(const Tokenizer& tokenizer, const RollingRequest& request,
+                                BosPolicy bos, int64_t max_length);
+
 struct EncodedPrompt {
   std::vector<TokenId> ids;  ///< never empty
   int64_t dropped = 0;

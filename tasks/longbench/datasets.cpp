@@ -1,4 +1,4 @@
-// The 21 datasets of LongBench: prompts, metrics and answer lengths (specs/longbench.md §1, §3,
+// The 21 datasets of LongBench: prompts and answer lengths (specs/longbench.md §1, §3,
 // appendix C). The prompts' oddities are the benchmark's own: every byte of them counts.
 #include "tasks/longbench/datasets.h"
 
@@ -6,7 +6,7 @@ namespace natsl::tasks::longbench {
 
 const std::vector<Dataset>& Datasets() {
   static const std::vector<Dataset> datasets = {
-      {"narrativeqa", Metric::kQaF1, 128, false, false,
+      {"narrativeqa", 128, false,
        "You are given a story, which can be either a novel or a movie script, and a "
        "question. Answer the question asconcisely as you can, using a single phrase "
        "if possible. Do not provide any explanation.\n\n"
@@ -15,7 +15,7 @@ const std::vector<Dataset>& Datasets() {
        "single phrase if possible. Do not provide any explanation.\n\n"
        "Question: {input}\n\n"
        "Answer:"},
-      {"qasper", Metric::kQaF1, 128, false, true,
+      {"qasper", 128, true,
        "You are given a scientific article and a question. Answer the question as "
        "concisely as you can, using a single phrase or sentence if possible. If the "
        "question cannot be answered based on the information in the article, write "
@@ -29,20 +29,20 @@ const std::vector<Dataset>& Datasets() {
        "not provide any explanation.\n\n"
        "Question: {input}\n\n"
        "Answer:"},
-      {"multifieldqa_en", Metric::kQaF1, 64, false, true,
+      {"multifieldqa_en", 64, true,
        "Read the following text and answer briefly.\n\n"
        "{context}\n\n"
        "Now, answer the following question based on the above text, only give me the "
        "answer and do not output any other words.\n\n"
        "Question: {input}\n"
        "Answer:"},
-      {"multifieldqa_zh", Metric::kQaF1Zh, 64, false, false,
+      {"multifieldqa_zh", 64, false,
        "阅读以下文字并用中文简短回答：\n\n"
        "{context}\n\n"
        "现在请基于上面的文章回答下面的问题，只告诉我答案，不要输出任何其他字词。\n\n"
        "问题：{input}\n"
        "回答："},
-      {"hotpotqa", Metric::kQaF1, 32, false, true,
+      {"hotpotqa", 32, true,
        "Answer the question based on the given passages. Only give me the answer and "
        "do not output any other words.\n\n"
        "The following are given passages.\n"
@@ -51,7 +51,7 @@ const std::vector<Dataset>& Datasets() {
        "do not output any other words.\n\n"
        "Question: {input}\n"
        "Answer:"},
-      {"2wikimqa", Metric::kQaF1, 32, false, true,
+      {"2wikimqa", 32, true,
        "Answer the question based on the given passages. Only give me the answer and "
        "do not output any other words.\n\n"
        "The following are given passages.\n"
@@ -60,7 +60,7 @@ const std::vector<Dataset>& Datasets() {
        "do not output any other words.\n\n"
        "Question: {input}\n"
        "Answer:"},
-      {"musique", Metric::kQaF1, 32, false, false,
+      {"musique", 32, false,
        "Answer the question based on the given passages. Only give me the answer and "
        "do not output any other words.\n\n"
        "The following are given passages.\n"
@@ -69,20 +69,20 @@ const std::vector<Dataset>& Datasets() {
        "do not output any other words.\n\n"
        "Question: {input}\n"
        "Answer:"},
-      {"dureader", Metric::kRougeZh, 128, false, false,
+      {"dureader", 128, false,
        "请基于给定的文章回答下述问题。\n\n"
        "文章：{context}\n\n"
        "请基于上述文章回答下面的问题。\n\n"
        "问题：{input}\n"
        "回答："},
-      {"gov_report", Metric::kRouge, 512, false, true,
+      {"gov_report", 512, true,
        "You are given a report by a government agency. Write a one-page summary of "
        "the report.\n\n"
        "Report:\n"
        "{context}\n\n"
        "Now, write a one-page summary of the report.\n\n"
        "Summary:"},
-      {"qmsum", Metric::kRouge, 512, false, false,
+      {"qmsum", 512, false,
        "You are given a meeting transcript and a query containing a question or "
        "instruction. Answer the query in one or more sentences.\n\n"
        "Transcript:\n"
@@ -91,37 +91,37 @@ const std::vector<Dataset>& Datasets() {
        "sentences.\n\n"
        "Query: {input}\n"
        "Answer:"},
-      {"multi_news", Metric::kRouge, 512, false, true,
+      {"multi_news", 512, true,
        "You are given several news passages. Write a one-page summary of all news. \n\n"
        "News:\n"
        "{context}\n\n"
        "Now, write a one-page summary of all the news.\n\n"
        "Summary:"},
-      {"vcsum", Metric::kRougeZh, 512, false, false,
+      {"vcsum", 512, false,
        "下面有一段会议记录，请你阅读后，写一段总结，总结会议的内容。\n"
        "会议记录：\n"
        "{context}\n\n"
        "会议总结："},
-      {"trec", Metric::kClassification, 64, true, true,
+      {"trec", 64, true,
        "Please determine the type of the question below. Here are some examples of "
        "questions.\n\n"
        "{context}\n"
        "{input}"},
-      {"triviaqa", Metric::kQaF1, 32, true, true,
+      {"triviaqa", 32, true,
        "Answer the question based on the given passage. Only give me the answer and "
        "do not output any other words. The following are some examples.\n\n"
        "{context}\n\n"
        "{input}"},
-      {"samsum", Metric::kRouge, 128, true, true,
+      {"samsum", 128, true,
        "Summarize the dialogue into a few short sentences. The following are some "
        "examples.\n\n"
        "{context}\n\n"
        "{input}"},
-      {"lsht", Metric::kClassification, 64, true, false,
+      {"lsht", 64, false,
        "请判断给定新闻的类别，下面是一些例子。\n\n"
        "{context}\n"
        "{input}"},
-      {"passage_count", Metric::kCount, 32, false, true,
+      {"passage_count", 32, true,
        "There are some paragraphs below sourced from Wikipedia. Some of them may be "
        "duplicates. Please carefully read these paragraphs and determine how many "
        "unique paragraphs there are after removing duplicates. In other words, how "
@@ -131,7 +131,7 @@ const std::vector<Dataset>& Datasets() {
        "The output format should only contain the number, such as 1, 2, 3, and so "
        "on.\n\n"
        "The final answer is: "},
-      {"passage_retrieval_en", Metric::kRetrieval, 32, false, true,
+      {"passage_retrieval_en", 32, true,
        "Here are 30 paragraphs from Wikipedia, along with an abstract. Please "
        "determine which paragraph the abstract is from.\n\n"
        "{context}\n\n"
@@ -140,17 +140,17 @@ const std::vector<Dataset>& Datasets() {
        "Please enter the number of the paragraph that the abstract is from. The "
        "answer format must be like \"Paragraph 1\", \"Paragraph 2\", etc.\n\n"
        "The answer is: "},
-      {"passage_retrieval_zh", Metric::kRetrievalZh, 32, false, false,
+      {"passage_retrieval_zh", 32, false,
        "以下是若干段落文字，以及其中一个段落的摘要。请确定给定的摘要出自哪一段。\n\n"
        "{context}\n\n"
        "下面是一个摘要\n\n"
        "{input}\n\n"
        "请输入摘要所属段落的编号。答案格式必须是\"段落1\"，\"段落2\"等格式\n\n"
        "答案是："},
-      {"lcc", Metric::kCodeSimilarity, 64, false, true,
+      {"lcc", 64, true,
        "Please complete the code given below. \n"
        "{context}Next line of code:\n"},
-      {"repobench-p", Metric::kCodeSimilarity, 64, false, true,
+      {"repobench-p", 64, true,
        "Please complete the code given below. \n"
        "{context}{input}Next line of code:\n"},
   };

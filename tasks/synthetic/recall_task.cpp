@@ -232,14 +232,18 @@ class PhonebookTask final : public Task {
 }  // namespace
 
 std::vector<TaskEntry> SyntheticTasks() {
-  return {{"mqar", MqarCard,
+  return {{"mqar",
+           MqarCard,
            [](const DataSource&, const TaskOptions& options) -> std::unique_ptr<Task> {
              return std::make_unique<MqarTask>(options);
-           }},
-          {"phonebook", PhonebookCard,
+           },
+           {"length", "pairs", "queries", "samples"}},
+          {"phonebook",
+           PhonebookCard,
            [](const DataSource&, const TaskOptions& options) -> std::unique_ptr<Task> {
              return std::make_unique<PhonebookTask>(options);
-           }}};
+           },
+           {"length", "entries", "samples"}}};
 }
 
 }  // namespace natsl::tasks::synthetic

@@ -96,6 +96,33 @@ TEST(RollingWindows, WorkedExamples) {
   }
 }
 
+TEST(EncodeWholeWindows, DocumentWindowsStartWithBosAndDropTheRest) {
+  RollingRequest request;
+  request.text = "0123456789";
+  request.whole_windows = 5;
+  const WholeWindows with_bos = EncodeWholeWindows(kBos, request, BosPolicy::kAuto, 4);
+  ASSERT_EQ(with_bos.windows.size(), 2u);
+  EXPECT_EQ(with_bos.windows[1].ids, Ids({256, '4', '5', '6', '7'}));
+  EXPECT_EQ(with_bos.windows[1].scored_from, 1);
+  EXPECT_EQ(with_bos.scored_bytes, 8);
+  const WholeWindows without = EncodeWholeWindows(kPlain, request, BosPolicy::kAuto, 4);
+  ASSERT_EQ(without.windows.size(), 2u);
+  EXPECT_EQ(without.windows[1].ids, Ids({'5', '6', '7', '8', '9'}));
+  EXPECT_TRUE(EncodeWholeWindows(kPlain, request, BosPolicy::kAuto, 10).windows.empty());
+}
+
+TEST(EncodeWholeWindows, PackedWindowsShareAnEnd) {
+  // The worked example of the definition: documents of 5, 3 and 6 ids, windows of 4 predictions.
+  RollingRequest request;
+  request.text = "qwert";
+  request.packed = {"yui", "asdfgh"};
+  request.whole_windows = 100;
+  const WholeWindows packed = EncodeWholeWindows(kPlain, request, BosPolicy::kAuto, 4);
+  ASSERT_EQ(packed.windows.size(), 4u);
+  EXPECT_EQ(packed.windows[1].ids, Ids({'t', 257, 'y', 'u', 'i'}));
+  EXPECT_EQ(packed.windows[3].ids, Ids({'d', 'f', 'g', 'h', 257}));
+}
+
 TEST(EncodePrompt, LeavesRoomForTheAnswer) {
   const EncodedPrompt prompt = EncodePrompt(kBos, "0123456789", BosPolicy::kAuto, 8, 3, {});
   EXPECT_EQ(prompt.ids, Ids({'5', '6', '7', '8', '9'}));
