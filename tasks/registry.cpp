@@ -7,10 +7,14 @@
 
 #include "core/utf8.h"
 #include "tasks/data/hub_cache.h"
+#include "tasks/extrapolation/extrapolation_tasks.h"
 #include "tasks/groups.h"
 #include "tasks/language_modeling/tasks.h"
+#include "tasks/longbench/longbench_tasks.h"
 #include "tasks/multiple_choice/tasks.h"
 #include "tasks/nearest_names.h"
+#include "tasks/ruler/ruler_tasks.h"
+#include "tasks/synthetic/recall.h"
 
 namespace natsl::tasks {
 namespace {
@@ -22,6 +26,10 @@ std::vector<TaskEntry> AllTasks() {
   };
   add(LanguageModelingTasks());
   add(MultipleChoiceTasks());
+  add(ruler::RulerTasks());
+  add(longbench::LongBenchTasks());
+  add(extrapolation::ExtrapolationTasks());
+  add(synthetic::SyntheticTasks());
   return all;
 }
 

@@ -58,7 +58,7 @@ const std::vector<Corpus>& Corpora() {
   return corpora;
 }
 
-TaskCard Card(const Corpus& corpus) {
+TaskCard MakeCard(const Corpus& corpus) {
   TaskCard card;
   card.name = fmt::format("extrapolation_{}", corpus.name);
   card.summary = fmt::format("loss by position in long windows: {}", corpus.summary);
@@ -84,7 +84,7 @@ struct Document {
 class ExtrapolationTask final : public Task {
  public:
   ExtrapolationTask(const Corpus& corpus, const DataSource& data, const TaskOptions& options)
-      : card_(Card(corpus)), packed_(corpus.packed) {
+      : card_(MakeCard(corpus)), packed_(corpus.packed) {
     const Parameters parameters(card_.name, options,
                                 {"length", "bucket", "windows", "text", "field"});
     length_ = parameters.Count("length", 2).value_or(20480);
@@ -175,7 +175,12 @@ class ExtrapolationTask final : public Task {
         throw DataError("{}: no such file or folder", files[0].string());
       }
     } else {
-      files = data.RequireAll(corpus.name, corpus.candidates);
+      for (const std::string& candidate : corpus.candidates) {
+        if (files.empty() && std::filesystem::is_directory(data.root() / candidate)) {
+          files = {data.root() / candidate};
+        }
+      }
+      if (files.empty()) files = data.RequireAll(corpus.name, corpus.candidates);
     }
     if (files.size() == 1 && std::filesystem::is_directory(files[0])) {
       const std::filesystem::path folder = files[0];
@@ -224,8 +229,8 @@ std::vector<TaskEntry> ExtrapolationTasks() {
   std::vector<TaskEntry> entries;
   for (const Corpus& corpus : Corpora()) {
     entries.push_back(
-        {Card(corpus).name,
-         [&corpus] { return Card(corpus); },
+        {MakeCard(corpus).name,
+         [&corpus] { return MakeCard(corpus); },
          [&corpus](const DataSource& data, const TaskOptions& options) -> std::unique_ptr<Task> {
            return std::make_unique<ExtrapolationTask>(corpus, data, options);
          },

@@ -9,7 +9,7 @@
 namespace natsl::tasks::longbench {
 namespace {
 
-TaskCard Card(const Dataset& dataset, bool e) {
+TaskCard MakeCard(const Dataset& dataset, bool e) {
   TaskCard card;
   card.name = fmt::format("longbench_{}{}", e ? "e_" : "", dataset.name);
   card.summary = fmt::format("LongBench{}: {}", e ? "-E" : "", dataset.name);
@@ -41,7 +41,7 @@ TaskCard Card(const Dataset& dataset, bool e) {
 class LongBenchTask final : public Task {
  public:
   LongBenchTask(const Dataset& dataset, bool e, const DataSource& data, const TaskOptions& options)
-      : card_(Card(dataset, e)),
+      : card_(MakeCard(dataset, e)),
         dataset_(dataset),
         e_(e),
         metric_(metrics::LongBenchMetricOf(dataset.name)) {
@@ -160,8 +160,8 @@ std::vector<TaskEntry> LongBenchTasks() {
   for (const bool e : {false, true}) {
     for (const Dataset& dataset : Datasets()) {
       if (e && !dataset.in_e) continue;
-      entries.push_back({Card(dataset, e).name,
-                         [&dataset, e] { return Card(dataset, e); },
+      entries.push_back({MakeCard(dataset, e).name,
+                         [&dataset, e] { return MakeCard(dataset, e); },
                          [&dataset, e](const DataSource& data,
                                        const TaskOptions& options) -> std::unique_ptr<Task> {
                            return std::make_unique<LongBenchTask>(dataset, e, data, options);

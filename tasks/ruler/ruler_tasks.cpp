@@ -80,7 +80,7 @@ const std::array<Variant, 13> kVariants = {{
 
 bool IsQa(Family family) { return family == Family::kSquad || family == Family::kHotpot; }
 
-TaskCard Card(const Variant& variant) {
+TaskCard MakeCard(const Variant& variant) {
   TaskCard card;
   card.name = fmt::format("ruler_{}", variant.name);
   card.summary = fmt::format("RULER: {}", variant.summary);
@@ -234,7 +234,7 @@ std::vector<FittedSample> Import(const DataSource& data, const std::string& path
 class RulerTask final : public Task {
  public:
   RulerTask(const Variant& variant, const DataSource& data, const TaskOptions& options)
-      : card_(Card(variant)), variant_(variant) {
+      : card_(MakeCard(variant)), variant_(variant) {
     const Parameters parameters(card_.name, options, {"length", "samples", "essay", "fit", "file"});
     target_length_ = parameters.Count("length").value_or(4096);
     const int64_t samples = std::min(parameters.Count("samples").value_or(500),
@@ -350,8 +350,8 @@ std::vector<TaskEntry> RulerTasks() {
   std::vector<TaskEntry> entries;
   for (const Variant& variant : kVariants) {
     entries.push_back(
-        {Card(variant).name,
-         [&variant] { return Card(variant); },
+        {MakeCard(variant).name,
+         [&variant] { return MakeCard(variant); },
          [&variant](const DataSource& data, const TaskOptions& options) -> std::unique_ptr<Task> {
            return std::make_unique<RulerTask>(variant, data, options);
          },
