@@ -273,8 +273,10 @@ void RunDeltaRuleCpu(const DeltaRuleArgs& args) {
   const int64_t share = args.value_heads / args.heads;
   RunItems(
       PartitionMixer(args.offsets, args.sequences, args.heads, share * blocks, PieceLength::kLong),
-      [&](const MixerItem& item) { HWY_DYNAMIC_DISPATCH(RunDeltaRuleChunkedItem)
-                                   (args, item); });
+      [&](const MixerItem& item) {
+        HWY_DYNAMIC_DISPATCH(RunDeltaRuleChunkedItem)
+        (args, item);
+      });
   RunDeltaRuleRecurrence(args, PartitionMixer(args.offsets, args.sequences, args.value_heads,
                                               blocks, PieceLength::kShort));
   StoreChunkLogDecay(args);

@@ -31,27 +31,30 @@ static_assert(kChunk % kBlock == 0 && kBlock % kTileRows == 0);
 // Scratch of one item; the pointers share one allocation.
 struct LinearScratch {
   int64_t key_stride, panel_size;
-  float* q;           // [64, key_stride], times scale
-  float* q_chunk;     // q times the decay from the segment's start (vector decay)
-  float* q_block;     // q times the decay from the block's start (vector decay)
-  float* decay_rows;  // exp(g) [64, key_stride] (vector decay)
-  float* k_rows;      // [16, key_stride]: a block's keys, then times their decay to its end
-  float* k;           // [K rounded up, 64]: transposed keys; in the end times the decay to the end
-  float* scores;      // [64, 64] P without decay (scalar) or with (vector, without bonus)
-  float* decayed;     // [64, 64] P of one head
-  float* values;      // a panel of 64 rows
-  float* total;       // [K rounded up] decay of the whole segment
-  float* states;      // panels of K rows, all of the item's columns
-  float decay[kChunk];  // scalar decay from the start to what token t reads
-  float tail[kChunk];   // scalar decay from token j to the end
+  float* q;        // [64, key_stride], times scale (and, a vector, the decay from the start)
+  float* k;        // [K rounded up, 64]: transposed keys (times a vector decay to the end)
+  float* scores;   // [64, 64] P without decay (scalar) or with (vector), without bonus
+  float* decayed;  // [64, 64] P of one head
+  float* values;   // a panel of 64 rows
+  float* total;    // [key_stride] decay of the whole segment
+  float* states;   // panels of K rows, all of the item's columns
+  // Of a block of 16 tokens under a vector decay, [16, key_stride] each:
+  float* block_q;        // times scale
+  float* block_q_decay;  // block_q times the decay from the block's start
+  float* block_k;        // keys, then times their decay to the block's end
+  float* block_decay;    // exp(g)
+  float* block_total;    // [key_stride] decay of the block
+  float decay[kChunk];   // scalar decay from the start to what token t reads
+  float tail[kChunk];    // scalar decay from token j to the end
 
-  LinearScratch(int64_t key_dim, int64_t units, bool vector_decay) {
+  LinearScratch(int64_t key_dim, int64_t units) {
     key_stride = RoundUp(key_dim, std::max<int64_t>(kLanes, kTileRows));
     const int64_t matrix = kChunk * key_stride, square = kChunk * kChunk;
+    const int64_t block = kBlock * key_stride;
     panel_size = key_stride * kPanel;
     const int64_t states_size = panel_size * units * kPanelsOfUnit;
-    const int64_t count = matrix * (vector_decay ? 4 : 1) + kBlock * key_stride + matrix +
-                          2 * square + kChunk * kPanel + key_stride + states_size;
+    const int64_t count =
+        2 * matrix + 2 * square + kChunk * kPanel + states_size + 4 * block + 2 * key_stride;
     float* next = ThreadScratch(count);
     std::fill(next, next + count, 0.0f);
     const auto take = [&](int64_t size) {
@@ -60,16 +63,17 @@ struct LinearScratch {
       return taken;
     };
     q = take(matrix);
-    q_chunk = vector_decay ? take(matrix) : q;
-    q_block = vector_decay ? take(matrix) : nullptr;
-    decay_rows = vector_decay ? take(matrix) : nullptr;
     k = take(matrix);
     scores = take(square);
     decayed = take(square);
     values = take(kChunk * kPanel);
     states = take(states_size);
-    k_rows = take(kBlock * key_stride);
+    block_q = take(block);
+    block_q_decay = take(block);
+    block_k = take(block);
+    block_decay = take(block);
     total = take(key_stride);
+    block_total = take(key_stride);
   }
 };
 
@@ -127,77 +131,108 @@ void Multiply(const float* a, const float* b, int64_t count, float* target) {
   }
 }
 
+// sum of a b c.
+float TripleDot(const float* a, const float* b, const float* c, int64_t count) {
+  const Tag d;
+  Vec sum = hn::Zero(d);
+  int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    const Vec product = hn::Mul(hn::LoadU(d, a + i), hn::LoadU(d, b + i));
+    sum = hn::MulAdd(product, hn::LoadU(d, c + i), sum);
+  }
+  float total = hn::GetLane(hn::SumOfLanes(d, sum));
+  for (; i < count; ++i) total += a[i] * b[i] * c[i];
+  return total;
+}
+
+// The decays of a block's rows, and its queries times them.
+void DecayQueries(const float* g, int64_t g_stride, int64_t rows, int64_t key_dim, bool bonus,
+                  float* q_chunk, LinearScratch& scratch) {
+  const Tag d;
+  const int64_t stride = scratch.key_stride;
+  std::fill_n(scratch.block_total, stride, 1.0f);
+  for (int64_t r = 0; r < RoundUp(rows, kTileRows); ++r) {
+    float* const decay_row = scratch.block_decay + r * stride;
+    if (r < rows) {
+      ExpArray(g + r * g_stride, key_dim, decay_row);
+    } else {
+      std::fill_n(decay_row, stride, 1.0f);
+    }
+    for (int64_t c = 0; c < stride; c += kLanes) {
+      const int64_t at = r * stride + c;
+      const Vec decay = hn::Load(d, decay_row + c), q = hn::Load(d, scratch.block_q + at);
+      const Vec chunk = hn::Load(d, scratch.total + c),
+                block = hn::Load(d, scratch.block_total + c);
+      const Vec chunk_next = hn::Mul(chunk, decay), block_next = hn::Mul(block, decay);
+      hn::Store(chunk_next, d, scratch.total + c);
+      hn::Store(block_next, d, scratch.block_total + c);
+      hn::Store(hn::Mul(q, bonus ? chunk : chunk_next), d, q_chunk + at);
+      hn::Store(hn::Mul(q, bonus ? block : block_next), d, scratch.block_q_decay + at);
+    }
+  }
+}
+
+// Multiplies the transposed keys before a block by the block's decay, and the block's own by their
+// decay to its end.
+void DecayKeys(int64_t first, int64_t rows, int64_t key_dim, LinearScratch& scratch) {
+  const Tag d;
+  const int64_t stride = scratch.key_stride;
+  for (int64_t i = 0; i < key_dim && first > 0; ++i) {
+    const Vec factor = hn::Set(d, scratch.block_total[i]);
+    float* const row = scratch.k + i * kChunk;
+    for (int64_t j = 0; j < first; j += kLanes) {
+      hn::Store(hn::Mul(hn::Load(d, row + j), factor), d, row + j);
+    }
+  }
+  float* const product = scratch.block_total;
+  std::fill_n(product, stride, 1.0f);
+  for (int64_t r = rows - 1; r >= 0; --r) {
+    float* const key = scratch.block_k + r * stride;
+    Multiply(key, product, stride, key);
+    Multiply(product, scratch.block_decay + r * stride, stride, product);
+  }
+}
+
 // Queries, keys and scores of a segment under a vector decay.
 void LoadVectorDecay(const LinearAttentionArgs& args, const LinearSegment& segment,
                      LinearScratch& scratch) {
-  const Tag d;
-  const int64_t stride = scratch.key_stride, key_dim = args.key_dim, rows = segment.rows;
+  const int64_t stride = scratch.key_stride, key_dim = args.key_dim;
+  const int64_t g_stride = args.kv_heads * key_dim;
   const bool bonus = args.bonus != nullptr;
-  const float* const g = args.g + (segment.first * args.kv_heads + segment.kv_head) * args.key_dim;
-  const auto* k =
+  const float* g = args.g + segment.first * g_stride + segment.kv_head * key_dim;
+  const float* q =
+      static_cast<const float*>(args.q) + segment.first * args.q_stride + segment.q_head * key_dim;
+  const float* k =
       static_cast<const float*>(args.k) + segment.first * args.k_stride + segment.kv_head * key_dim;
-  const int64_t padded = RoundUp(rows, kTileRows);
-  for (int64_t t = 0; t < rows; ++t) {
-    ExpArray(g + t * args.kv_heads * key_dim, key_dim, scratch.decay_rows + t * stride);
-  }
-  for (int64_t t = rows; t < padded; ++t) {
-    std::fill_n(scratch.decay_rows + t * stride, stride, 1.0f);
-  }
-  // Running products of the decays: of the segment, and of the block.
-  for (int64_t c = 0; c < stride; c += kLanes) {
-    Vec chunk = hn::Set(d, 1), block = chunk;
-    for (int64_t t = 0; t < padded; ++t) {
-      if (t % kBlock == 0) block = hn::Set(d, 1);
-      const int64_t at = t * stride + c;
-      const Vec decay = hn::Load(d, scratch.decay_rows + at), q = hn::Load(d, scratch.q + at);
-      const Vec chunk_next = hn::Mul(chunk, decay), block_next = hn::Mul(block, decay);
-      hn::Store(hn::Mul(q, bonus ? chunk : chunk_next), d, scratch.q_chunk + at);
-      hn::Store(hn::Mul(q, bonus ? block : block_next), d, scratch.q_block + at);
-      chunk = chunk_next;
-      block = block_next;
+  std::fill_n(scratch.total, stride, 1.0f);
+  for (int64_t first = 0; first < segment.rows; first += kBlock) {
+    const int64_t rows = std::min(kBlock, segment.rows - first);
+    LoadRows(q + first * args.q_stride, args.q_stride, rows, key_dim,
+             static_cast<float>(args.scale), scratch.block_q, stride);
+    LoadRows(k + first * args.k_stride, args.k_stride, rows, key_dim, 1, scratch.block_k, stride);
+    DecayQueries(g + first * g_stride, g_stride, rows, key_dim, bonus, scratch.q + first * stride,
+                 scratch);
+    float* const scores = scratch.scores + first * kChunk;
+    for (int64_t r = 0; r < rows; r += kTileRows) {
+      ScoreRows(scratch.block_q_decay + r * stride, stride, 1, scratch.k, key_dim, first,
+                scores + r * kChunk);
     }
-    hn::Store(chunk, d, scratch.total + c);
-  }
-  for (int64_t first = 0; first < rows; first += kBlock) {
-    const int64_t count = std::min(kBlock, rows - first);
-    const float* const decay = scratch.decay_rows + first * stride;
-    for (int64_t t = first; t < first + RoundUp(count, kTileRows) && first > 0; t += kTileRows) {
-      ScoreRows(scratch.q_block + t * stride, stride, 1, scratch.k, key_dim, first,
-                scratch.scores + t * kChunk);
-    }
-    LoadRows(k + first * args.k_stride, args.k_stride, count, key_dim, 1, scratch.k_rows, stride);
-    for (int64_t t = first; t < first + RoundUp(count, kTileRows); ++t) {
-      std::fill_n(scratch.scores + t * kChunk + first, kBlock, 0.0f);
-    }
-    ScoreBlock(count, bonus, scratch.q + first * stride, decay, scratch.k_rows, stride,
-               scratch.scores + first * kChunk + first);
-    // Keys to the end of the block.
-    for (int64_t c = 0; c < stride; c += kLanes) {
-      Vec product = hn::Set(d, 1);
-      for (int64_t t = count - 1; t >= 0; --t) {
-        float* const key = scratch.k_rows + t * stride + c;
-        hn::Store(hn::Mul(hn::Load(d, key), product), d, key);
-        product = hn::Mul(product, hn::Load(d, decay + t * stride + c));
-      }
-      HWY_ALIGN float whole[static_cast<size_t>(kLanes)];
-      hn::Store(product, d, whole);
-      for (int64_t i = c; i < std::min(c + kLanes, key_dim) && first > 0; ++i) {
-        const Vec factor = hn::Set(d, whole[i - c]);
-        float* const row = scratch.k + i * kChunk;
-        for (int64_t j = 0; j < first; j += kLanes) {
-          hn::Store(hn::Mul(hn::Load(d, row + j), factor), d, row + j);
-        }
-      }
-    }
-    TransposeRows(scratch.k_rows, stride, count, kBlock, key_dim, first, scratch.k);
+    ScoreBlock(rows, bonus, scratch.block_q, scratch.block_decay, scratch.block_k, stride,
+               scores + first);
+    DecayKeys(first, rows, key_dim, scratch);
+    TransposeRows(scratch.block_k, stride, rows, kBlock, key_dim, first, scratch.k);
   }
 }
 
 // Queries, keys and scores of a segment under a scalar decay; the decay comes head by head.
 void LoadScalarDecay(const LinearAttentionArgs& args, const LinearSegment& segment,
                      LinearScratch& scratch) {
+  const auto* q = static_cast<const float*>(args.q) + segment.first * args.q_stride +
+                  segment.q_head * args.key_dim;
   const auto* k = static_cast<const float*>(args.k) + segment.first * args.k_stride +
                   segment.kv_head * args.key_dim;
+  LoadRows(q, args.q_stride, segment.rows, args.key_dim, static_cast<float>(args.scale), scratch.q,
+           scratch.key_stride);
   TransposeRows(k, args.k_stride, segment.rows, kChunk, args.key_dim, 0, scratch.k);
   for (int64_t t = 0; t < segment.rows; t += kTileRows) {
     ScoreRows(scratch.q + t * scratch.key_stride, scratch.key_stride, 1, scratch.k, args.key_dim,
@@ -240,17 +275,18 @@ void DecayScores(const LinearAttentionArgs& args, const LinearSegment& segment, 
   }
 }
 
-// The diagonal of P with a bonus: sum_k q u k.
+// The diagonal of P with a bonus: scale sum_k q u k.
 void AddBonus(const LinearAttentionArgs& args, const LinearSegment& segment, int64_t head,
               LinearScratch& scratch) {
+  const auto* q = static_cast<const float*>(args.q) + segment.first * args.q_stride +
+                  segment.q_head * args.key_dim;
   const auto* k = static_cast<const float*>(args.k) + segment.first * args.k_stride +
                   segment.kv_head * args.key_dim;
   const float* const u = args.bonus + head * args.key_dim;
   for (int64_t t = 0; t < segment.rows; ++t) {
-    const float* const q = scratch.q + t * scratch.key_stride;
-    float sum = 0;
-    for (int64_t i = 0; i < args.key_dim; ++i) sum += q[i] * u[i] * k[t * args.k_stride + i];
-    scratch.decayed[t * kChunk + t] = sum;
+    scratch.decayed[t * kChunk + t] =
+        static_cast<float>(args.scale) *
+        TripleDot(q + t * args.q_stride, u, k + t * args.k_stride, args.key_dim);
   }
 }
 
@@ -268,8 +304,7 @@ void RunPanel(const LinearAttentionArgs& args, const LinearSegment& segment, int
   for (int64_t t = 0; t < rows; t += kTileRows) {
     Tile<> tile;
     tile.Clear();
-    tile.Add(scratch.q_chunk + t * scratch.key_stride, scratch.key_stride, 1, state, kPanel,
-             key_dim);
+    tile.Add(scratch.q + t * scratch.key_stride, scratch.key_stride, 1, state, kPanel, key_dim);
     if (scalar) tile.ScaleRows(scratch.decay + t);
     tile.Add(scratch.decayed + t * kChunk, kChunk, 1, scratch.values, kPanel,
              std::min(t + kTileRows, rows));
@@ -296,7 +331,7 @@ void RunLinearChunkedItem(const LinearAttentionArgs& args, const MixerItem& item
   const int64_t share = GroupHeads(args), key_dim = args.key_dim, value_dim = args.value_dim;
   const int64_t blocks = (value_dim + kUnitColumns - 1) / kUnitColumns;
   const bool vector_decay = args.decay == DecayKind::kVectorPerToken;
-  LinearScratch scratch(key_dim, item.end - item.begin, vector_decay);
+  LinearScratch scratch(key_dim, item.end - item.begin);
 
   // Calls body(head, column, columns, state panel) for each panel of the item.
   const auto for_panels = [&](const auto& body) {
@@ -321,10 +356,6 @@ void RunLinearChunkedItem(const LinearAttentionArgs& args, const MixerItem& item
   for (segment.first = args.offsets[item.sequence]; segment.first < end;
        segment.first += segment.rows) {
     segment.rows = std::min(kChunk, end - segment.first);
-    LoadRows(static_cast<const float*>(args.q) + segment.first * args.q_stride +
-                 segment.q_head * key_dim,
-             args.q_stride, segment.rows, key_dim, static_cast<float>(args.scale), scratch.q,
-             scratch.key_stride);
     if (vector_decay) {
       LoadVectorDecay(args, segment, scratch);
     } else {
@@ -363,8 +394,10 @@ void RunLinearAttentionCpu(const LinearAttentionArgs& args) {
   const int64_t share = std::gcd(args.heads / args.q_heads, args.heads / args.kv_heads);
   RunItems(PartitionMixer(args.offsets, args.sequences, args.heads / share, share * blocks,
                           PieceLength::kLong),
-           [&](const MixerItem& item) { HWY_DYNAMIC_DISPATCH(RunLinearChunkedItem)
-                                        (args, item); });
+           [&](const MixerItem& item) {
+             HWY_DYNAMIC_DISPATCH(RunLinearChunkedItem)
+             (args, item);
+           });
   RunLinearAttentionRecurrence(
       args, PartitionMixer(args.offsets, args.sequences, args.heads, blocks, PieceLength::kShort));
 }

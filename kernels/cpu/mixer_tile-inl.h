@@ -169,26 +169,58 @@ inline void ScalePanelRows(float* panel, int64_t rows, const float* factors) {
 /// out [rows rounded up to 4, stride] = factor * from; added rows and columns are zero.
 inline void LoadRows(const float* from, int64_t from_stride, int64_t rows, int64_t width,
                      float factor, float* out, int64_t stride) {
-  const int64_t padded = RoundUp(rows, kTileRows);
-  for (int64_t r = 0; r < padded; ++r) {
+  const Tag d;
+  const Vec factors = hn::Set(d, factor);
+  for (int64_t r = 0; r < rows; ++r) {
+    const float* const row = from + r * from_stride;
     float* const to = out + r * stride;
-    if (r < rows) {
-      for (int64_t i = 0; i < width; ++i) to[i] = factor * from[r * from_stride + i];
-      std::fill(to + width, to + stride, 0.0f);
-    } else {
-      std::fill(to, to + stride, 0.0f);
+    int64_t i = 0;
+    for (; i + kLanes <= width; i += kLanes) {
+      hn::Store(hn::Mul(factors, hn::LoadU(d, row + i)), d, to + i);
     }
+    for (; i < width; ++i) to[i] = factor * row[i];
+    for (; i < stride; ++i) to[i] = 0;
   }
+  std::fill(out + rows * stride, out + RoundUp(rows, kTileRows) * stride, 0.0f);
 }
 
 /// Columns [column, column + rows) of out [width, kChunk] = transposed rows; columns up to
 /// column + padded_rows are zero.
 inline void TransposeRows(const float* from, int64_t from_stride, int64_t rows, int64_t padded_rows,
                           int64_t width, int64_t column, float* out) {
-  for (int64_t i = 0; i < width; ++i) {
-    float* const to = out + i * kChunk + column;
-    for (int64_t r = 0; r < rows; ++r) to[r] = from[r * from_stride + i];
-    for (int64_t r = rows; r < padded_rows; ++r) to[r] = 0;
+  int64_t r = 0;
+#if HWY_TARGET != HWY_SCALAR
+  const hn::FixedTag<float, 4> d;
+  const hn::Repartition<double, decltype(d)> pairs;
+  for (; r + 4 <= rows; r += 4) {
+    const float* const row = from + r * from_stride;
+    float* const to = out + column + r;
+    int64_t i = 0;
+    for (; i + 4 <= width; i += 4) {
+      const auto a = hn::LoadU(d, row + i), b = hn::LoadU(d, row + from_stride + i);
+      const auto e = hn::LoadU(d, row + 2 * from_stride + i);
+      const auto f = hn::LoadU(d, row + 3 * from_stride + i);
+      const auto ab_low = hn::BitCast(pairs, hn::InterleaveLower(d, a, b));
+      const auto ab_high = hn::BitCast(pairs, hn::InterleaveUpper(d, a, b));
+      const auto ef_low = hn::BitCast(pairs, hn::InterleaveLower(d, e, f));
+      const auto ef_high = hn::BitCast(pairs, hn::InterleaveUpper(d, e, f));
+      const auto store = [&](auto quad, int64_t k) HWY_ATTR {
+        hn::StoreU(hn::BitCast(d, quad), d, to + (i + k) * kChunk);
+      };
+      store(hn::InterleaveLower(pairs, ab_low, ef_low), 0);
+      store(hn::InterleaveUpper(pairs, ab_low, ef_low), 1);
+      store(hn::InterleaveLower(pairs, ab_high, ef_high), 2);
+      store(hn::InterleaveUpper(pairs, ab_high, ef_high), 3);
+    }
+    for (; i < width; ++i) {
+      for (int64_t k = 0; k < 4; ++k) to[i * kChunk + k] = row[k * from_stride + i];
+    }
+  }
+#endif
+  for (; r < padded_rows; ++r) {
+    for (int64_t i = 0; i < width; ++i) {
+      out[i * kChunk + column + r] = r < rows ? from[r * from_stride + i] : 0;
+    }
   }
 }
 
