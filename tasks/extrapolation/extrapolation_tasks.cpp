@@ -176,9 +176,11 @@ class ExtrapolationTask final : public Task {
       }
     } else {
       for (const std::string& candidate : corpus.candidates) {
+        files = data.FindAll({candidate});
         if (files.empty() && std::filesystem::is_directory(data.root() / candidate)) {
           files = {data.root() / candidate};
         }
+        if (!files.empty()) break;
       }
       if (files.empty()) files = data.RequireAll(corpus.name, corpus.candidates);
     }
