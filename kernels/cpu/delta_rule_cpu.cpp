@@ -8,6 +8,7 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/delta_rule_cpu.cpp"
+#include <array>
 #include <cmath>
 
 #include "core/check.h"
@@ -152,7 +153,9 @@ void SolveUpdates(int64_t rows, int64_t key_dim, const float* state, DeltaScratc
 
 // One panel of one value head over one segment. `state` is S0 and becomes S.
 void RunPanel(const DeltaRuleArgs& args, const DeltaSegment& segment, const NatsDeltaState* nats,
-              int64_t head, int64_t column, int64_t columns, float* state, DeltaScratch& scratch) {
+              const Panel& panel, const std::array<Upcoming, 4>& upcoming, float* state,
+              DeltaScratch& scratch) {
+  const auto [head, column, columns] = panel;
   const int64_t key_dim = args.key_dim, rows = segment.rows;
   const int64_t width = args.value_heads * args.value_dim, at = head * args.value_dim + column;
   const auto* v = static_cast<const float*>(args.v) + segment.first * args.v_stride + at;
@@ -186,6 +189,7 @@ void RunPanel(const DeltaRuleArgs& args, const DeltaSegment& segment, const Nats
       tile.Add(scratch.scores + t * kChunk, kChunk, 1, scratch.values, kPanel,
                std::min(t + kTileRows, rows));
     }
+    for (const Upcoming& rows_ahead : upcoming) rows_ahead.Touch(t);
     StoreOutput(tile, rows - t, columns, o + t * width, width);
   }
 
@@ -209,29 +213,47 @@ void RunPanel(const DeltaRuleArgs& args, const DeltaSegment& segment, const Nats
   }
 }
 
+// What the next panel (or segment, which ends before row `end`) reads and writes.
+std::array<Upcoming, 4> LookAhead(const DeltaRuleArgs& args, const DeltaSegment& segment,
+                                  const std::vector<Panel>& panels, size_t current, int64_t qk_head,
+                                  int64_t end) {
+  const int64_t next_first = segment.first + segment.rows;
+  const int64_t next_rows = std::min(kChunk, end - next_first);
+  const bool wraps = current + 1 == panels.size();
+  const Panel& panel = panels[wraps ? 0 : current + 1];
+  const int64_t first = wraps ? next_first : segment.first;
+  const int64_t rows = wraps ? next_rows : segment.rows;
+  const int64_t width = args.value_heads * args.value_dim;
+  const int64_t at = panel.head * args.value_dim + panel.column;
+  const auto count = static_cast<int64_t>(panels.size()), p = static_cast<int64_t>(current);
+  const int64_t from = next_rows * p / count, to = next_rows * (p + 1) / count;
+  const int64_t key = qk_head * args.key_dim;
+  return {{{static_cast<const float*>(args.v) + first * args.v_stride + at, args.v_stride,
+            panel.columns, 0, rows},
+           {static_cast<const float*>(args.o) + first * width + at, width, panel.columns, 0, rows},
+           {static_cast<const float*>(args.q) + next_first * args.q_stride + key, args.q_stride,
+            args.key_dim, from, to},
+           {static_cast<const float*>(args.k) + next_first * args.k_stride + key, args.k_stride,
+            args.key_dim, from, to}}};
+}
+
 // Groups are q/k heads; unit u is column block u % blocks of the group's value head u / blocks.
 void RunDeltaRuleChunkedItem(const DeltaRuleArgs& args, const MixerItem& item) {
   const int64_t share = args.value_heads / args.heads, key_dim = args.key_dim;
-  const int64_t blocks = (args.value_dim + kUnitColumns - 1) / kUnitColumns;
   const NatsDeltaState* nats = args.nats == nullptr ? nullptr : &args.nats[item.sequence];
   DeltaScratch scratch(key_dim, item.end - item.begin);
 
-  // Calls body(head, column, columns, state panel) for each panel of the item.
+  const std::vector<Panel> panels = ListPanels(item, share, args.value_dim);
+  // Calls body(panel, its columns of the stored state, its state here) for each panel.
   const auto for_panels = [&](const auto& body) {
-    float* state = scratch.states;
-    for (int64_t unit = item.begin; unit < item.end; ++unit) {
-      const int64_t head = item.group * share + unit / blocks;
-      const int64_t begin = unit % blocks * kUnitColumns;
-      const int64_t end = std::min(begin + kUnitColumns, args.value_dim);
-      for (int64_t column = begin; column < end; column += kPanel, state += scratch.panel_size) {
-        body(head, column, std::min(kPanel, end - column), state);
-      }
+    for (size_t p = 0; p < panels.size(); ++p) {
+      float* const stored =
+          args.states[item.sequence] + panels[p].head * key_dim * args.value_dim + panels[p].column;
+      body(p, stored, scratch.states + static_cast<int64_t>(p) * scratch.panel_size);
     }
   };
-  float* const stored = args.states[item.sequence];
-  for_panels([&](int64_t head, int64_t column, int64_t columns, float* state) {
-    LoadPanel(stored + head * key_dim * args.value_dim + column, args.value_dim, key_dim, columns,
-              state);
+  for_panels([&](size_t p, const float* stored, float* state) {
+    LoadPanel(stored, args.value_dim, key_dim, panels[p].columns, state);
   });
   const int64_t begin = args.offsets[item.sequence], end = args.offsets[item.sequence + 1];
   DeltaSegment segment{};
@@ -247,15 +269,16 @@ void RunDeltaRuleChunkedItem(const DeltaRuleArgs& args, const MixerItem& item) {
     }
     LoadKeys(args, segment, item.group, scratch);
     int64_t decays_of = -1;
-    for_panels([&](int64_t head, int64_t column, int64_t columns, float* state) {
+    for_panels([&](size_t p, const float*, float* state) {
+      const int64_t head = panels[p].head;
       if (head != decays_of) LoadDecays(args, segment, head, scratch);
       decays_of = head;
-      RunPanel(args, segment, nats, head, column, columns, state, scratch);
+      RunPanel(args, segment, nats, panels[p], LookAhead(args, segment, panels, p, item.group, end),
+               state, scratch);
     });
   }
-  for_panels([&](int64_t head, int64_t column, int64_t columns, float* state) {
-    StorePanel(state, key_dim, columns, stored + head * key_dim * args.value_dim + column,
-               args.value_dim);
+  for_panels([&](size_t p, float* stored, const float* state) {
+    StorePanel(state, key_dim, panels[p].columns, stored, args.value_dim);
   });
 }
 

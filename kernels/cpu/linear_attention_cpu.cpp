@@ -10,6 +10,7 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/linear_attention_cpu.cpp"
+#include <array>
 #include <cmath>
 #include <numeric>
 
@@ -291,8 +292,9 @@ void AddBonus(const LinearAttentionArgs& args, const LinearSegment& segment, int
 }
 
 // One panel of one head over one segment. `state` is S0 and becomes S.
-void RunPanel(const LinearAttentionArgs& args, const LinearSegment& segment, int64_t head,
-              int64_t column, int64_t columns, float* state, LinearScratch& scratch) {
+void RunPanel(const LinearAttentionArgs& args, const LinearSegment& segment, const Panel& panel,
+              const std::array<Upcoming, 5>& upcoming, float* state, LinearScratch& scratch) {
+  const auto [head, column, columns] = panel;
   const bool scalar = args.decay != DecayKind::kVectorPerToken;
   const int64_t key_dim = args.key_dim, rows = segment.rows, width = args.heads * args.value_dim;
   const int64_t v_head = head / (args.heads / args.v_heads);
@@ -308,6 +310,7 @@ void RunPanel(const LinearAttentionArgs& args, const LinearSegment& segment, int
     if (scalar) tile.ScaleRows(scratch.decay + t);
     tile.Add(scratch.decayed + t * kChunk, kChunk, 1, scratch.values, kPanel,
              std::min(t + kTileRows, rows));
+    for (const Upcoming& rows_ahead : upcoming) rows_ahead.Touch(t);
     StoreOutput(tile, rows - t, columns, o + t * width, width);
   }
   if (scalar) ScalePanelRows(scratch.values, rows, scratch.tail);
@@ -325,29 +328,53 @@ int64_t GroupHeads(const LinearAttentionArgs& args) {
   return std::gcd(args.heads / args.q_heads, args.heads / args.kv_heads);
 }
 
+// What the next panel (or segment, which ends before row `end`) reads and writes.
+std::array<Upcoming, 5> LookAhead(const LinearAttentionArgs& args, const LinearSegment& segment,
+                                  const std::vector<Panel>& panels, size_t current, int64_t end) {
+  const int64_t next_first = segment.first + segment.rows;
+  const int64_t next_rows = std::min(kChunk, end - next_first);
+  const bool wraps = current + 1 == panels.size();
+  const Panel& panel = panels[wraps ? 0 : current + 1];
+  const int64_t first = wraps ? next_first : segment.first;
+  const int64_t rows = wraps ? next_rows : segment.rows;
+  const int64_t width = args.heads * args.value_dim, key_dim = args.key_dim;
+  const int64_t value = panel.head / (args.heads / args.v_heads) * args.value_dim + panel.column;
+  const auto count = static_cast<int64_t>(panels.size()), p = static_cast<int64_t>(current);
+  const int64_t from = next_rows * p / count, to = next_rows * (p + 1) / count;
+  const int64_t g_stride = args.kv_heads * key_dim;
+  const bool vector_decay = args.decay == DecayKind::kVectorPerToken;
+  return {
+      {{static_cast<const float*>(args.v) + first * args.v_stride + value, args.v_stride,
+        panel.columns, 0, rows},
+       {static_cast<const float*>(args.o) + first * width + panel.head * args.value_dim +
+            panel.column,
+        width, panel.columns, 0, rows},
+       {static_cast<const float*>(args.q) + next_first * args.q_stride + segment.q_head * key_dim,
+        args.q_stride, key_dim, from, to},
+       {static_cast<const float*>(args.k) + next_first * args.k_stride + segment.kv_head * key_dim,
+        args.k_stride, key_dim, from, to},
+       {vector_decay ? args.g + next_first * g_stride + segment.kv_head * key_dim : nullptr,
+        g_stride, key_dim, from, vector_decay ? to : from}}};
+}
+
 // Groups are runs of heads with the same q and k; unit u is column block u % blocks of head
 // u / blocks of the group.
 void RunLinearChunkedItem(const LinearAttentionArgs& args, const MixerItem& item) {
-  const int64_t share = GroupHeads(args), key_dim = args.key_dim, value_dim = args.value_dim;
-  const int64_t blocks = (value_dim + kUnitColumns - 1) / kUnitColumns;
+  const int64_t share = GroupHeads(args), key_dim = args.key_dim;
   const bool vector_decay = args.decay == DecayKind::kVectorPerToken;
   LinearScratch scratch(key_dim, item.end - item.begin);
 
-  // Calls body(head, column, columns, state panel) for each panel of the item.
+  const std::vector<Panel> panels = ListPanels(item, share, args.value_dim);
+  // Calls body(panel, its columns of the stored state, its state here) for each panel.
   const auto for_panels = [&](const auto& body) {
-    float* state = scratch.states;
-    for (int64_t unit = item.begin; unit < item.end; ++unit) {
-      const int64_t head = item.group * share + unit / blocks;
-      const int64_t begin = unit % blocks * kUnitColumns;
-      const int64_t end = std::min(begin + kUnitColumns, value_dim);
-      for (int64_t column = begin; column < end; column += kPanel, state += scratch.panel_size) {
-        body(head, column, std::min(kPanel, end - column), state);
-      }
+    for (size_t p = 0; p < panels.size(); ++p) {
+      float* const stored =
+          args.states[item.sequence] + panels[p].head * key_dim * args.value_dim + panels[p].column;
+      body(p, stored, scratch.states + static_cast<int64_t>(p) * scratch.panel_size);
     }
   };
-  float* const stored = args.states[item.sequence];
-  for_panels([&](int64_t head, int64_t column, int64_t columns, float* state) {
-    LoadPanel(stored + head * key_dim * value_dim + column, value_dim, key_dim, columns, state);
+  for_panels([&](size_t p, const float* stored, float* state) {
+    LoadPanel(stored, args.value_dim, key_dim, panels[p].columns, state);
   });
   LinearSegment segment{};
   segment.q_head = item.group * share / (args.heads / args.q_heads);
@@ -362,7 +389,8 @@ void RunLinearChunkedItem(const LinearAttentionArgs& args, const MixerItem& item
       LoadScalarDecay(args, segment, scratch);
     }
     int64_t scores_of = -1;
-    for_panels([&](int64_t head, int64_t column, int64_t columns, float* state) {
+    for_panels([&](size_t p, const float*, float* state) {
+      const int64_t head = panels[p].head;
       if (head != scores_of) {
         if (vector_decay) {
           std::copy_n(scratch.scores, kChunk * kChunk, scratch.decayed);
@@ -372,11 +400,11 @@ void RunLinearChunkedItem(const LinearAttentionArgs& args, const MixerItem& item
         if (args.bonus != nullptr) AddBonus(args, segment, head, scratch);
       }
       scores_of = head;
-      RunPanel(args, segment, head, column, columns, state, scratch);
+      RunPanel(args, segment, panels[p], LookAhead(args, segment, panels, p, end), state, scratch);
     });
   }
-  for_panels([&](int64_t head, int64_t column, int64_t columns, float* state) {
-    StorePanel(state, key_dim, columns, stored + head * key_dim * value_dim + column, value_dim);
+  for_panels([&](size_t p, float* stored, const float* state) {
+    StorePanel(state, key_dim, panels[p].columns, stored, args.value_dim);
   });
 }
 
