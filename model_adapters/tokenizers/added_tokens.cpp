@@ -111,8 +111,9 @@ void AddedTokens::FindAll(std::string_view text, const ByteTrie& trie,
         end = next;
       }
     }
-    found.push_back({begin, end, id});
     taken = end;
+    // White space that the token before took with it is not a token once more.
+    if (begin < end) found.push_back({begin, end, id});
   }
 }
 

@@ -14,6 +14,9 @@
 namespace natsl::model_adapters::tokenizers {
 namespace {
 
+/// What stands for a space in vocabularies of sentencepiece's kind.
+constexpr std::string_view kSpaceMark = "\u2581";
+
 /// A direct-mapped cache of short pieces: a collision replaces.
 class PieceCache {
  public:
@@ -117,10 +120,16 @@ Bpe::Bpe(TokenTable vocabulary, const MergeList& merges, BpeOptions options)
       }
       right.remove_prefix(prefix.size());
     }
+    if (right.starts_with(kSpaceMark) && !left.empty()) {
+      size_t last = PreviousStart(left, left.size());
+      merge_with_mark_.insert(DecodeNext(left, last));
+    }
     merged.assign(left);
     merged += right;
     merges_.Set(left_id, right_id, {static_cast<uint32_t>(rank), id_of(merged)});
   }
+  cuts_at_mark_ = vocabulary_.Find(kSpaceMark).has_value() && !options_.ignore_merges &&
+                  options_.continuing_subword_prefix.empty() && options_.end_of_word_suffix.empty();
 }
 
 bool Bpe::UseRawBytes() {
@@ -137,6 +146,24 @@ bool Bpe::UseRawBytes() {
 }
 
 void Bpe::Encode(std::string_view piece, std::vector<TokenId>& ids) const {
+  if (!cuts_at_mark_ || piece.size() <= PieceCache::kMaxPiece) {
+    EncodeCached(piece, ids);
+    return;
+  }
+  // A token over a boundary between two characters comes from a merge right at that boundary. Where
+  // no merge joins the two characters, what lies before and after is independent.
+  size_t begin = 0;
+  for (size_t mark = piece.find(kSpaceMark, 1); mark != std::string_view::npos;
+       mark = piece.find(kSpaceMark, mark + 1)) {
+    size_t previous = PreviousStart(piece, mark);
+    if (merge_with_mark_.contains(DecodeNext(piece, previous))) continue;
+    EncodeCached(piece.substr(begin, mark - begin), ids);
+    begin = mark;
+  }
+  EncodeCached(piece.substr(begin), ids);
+}
+
+void Bpe::EncodeCached(std::string_view piece, std::vector<TokenId>& ids) const {
   if (piece.size() > PieceCache::kMaxPiece) {
     EncodeUncached(piece, ids);
     return;

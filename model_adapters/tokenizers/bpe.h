@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "model_adapters/tokenizers/document.h"
@@ -70,6 +71,7 @@ class Bpe : public Model {
   std::string_view name() const override { return "BPE"; }
 
  private:
+  void EncodeCached(std::string_view piece, std::vector<TokenId>& ids) const;
   void EncodeUncached(std::string_view piece, std::vector<TokenId>& ids) const;
   void AppendSymbols(std::string_view piece, std::vector<TokenId>& symbols) const;
   /// Appends what an unknown character becomes; `run` says whether the one before was unknown.
@@ -80,6 +82,10 @@ class Bpe : public Model {
   std::optional<TokenId> unk_id_;
   MergeTable merges_;
   bool raw_bytes_ = false;
+  /// Whether long pieces are cut before the space mark, and the characters it can merge to its left
+  /// with, after which they aren't.
+  bool cuts_at_mark_ = false;
+  std::unordered_set<char32_t> merge_with_mark_;
   std::array<TokenId, 256> byte_ids_{};      // raw bytes: the id of each, or -1
   std::array<TokenId, 256> fallback_ids_{};  // <0x00> to <0xFF>, or -1
   uint64_t instance_;                        // names this model to the caches of the threads

@@ -83,7 +83,11 @@ class IcuPattern : public Pattern {
       while (U_SUCCESS(status) && matcher->find(status)) {
         const auto begin = static_cast<size_t>(matcher->start(status));
         const auto end = static_cast<size_t>(matcher->end(status));
-        if (U_SUCCESS(status) && end > begin) matches.push_back({offsets[begin], offsets[end]});
+        if (U_FAILURE(status)) break;
+        // As in the reference's engine, an empty match right after a match is none.
+        const bool repeated =
+            begin == end && !matches.empty() && matches.back().end == offsets[end];
+        if (!repeated) matches.push_back({offsets[begin], offsets[end]});
       }
     }
     if (U_FAILURE(status)) {

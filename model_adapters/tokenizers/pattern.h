@@ -22,7 +22,8 @@ struct Match {
 class Pattern {
  public:
   virtual ~Pattern() = default;
-  /// Replaces `matches` by the matches in `text` (valid UTF-8), left to right, none empty.
+  /// Replaces `matches` by the matches in `text` (valid UTF-8), left to right. Regular
+  /// expressions may match the empty text between two characters.
   virtual void Find(std::string_view text, std::vector<Match>& matches) const = 0;
 };
 

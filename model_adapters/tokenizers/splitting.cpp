@@ -57,8 +57,19 @@ Behavior BehaviorField(const core::JsonObject& object, std::string_view key) {
 void CutAtMatches(const Piece& piece, const std::vector<Match>& matches, Behavior behavior,
                   bool invert, std::vector<Piece>& out) {
   const auto emit = [&](size_t begin, size_t end) {
+    if (end == begin) return;
     out.push_back({piece.text.substr(begin, end - begin), piece.at_start && begin == 0});
   };
+  if (behavior == Behavior::kIsolated) {  // the common one: no need to know what is a delimiter
+    size_t position = 0;
+    for (const Match& match : matches) {
+      emit(position, match.begin);
+      emit(match.begin, match.end);
+      position = match.end;
+    }
+    emit(position, piece.text.size());
+    return;
+  }
   std::vector<Span> spans = AllSpans(piece.text.size(), matches, invert);
   switch (behavior) {
     case Behavior::kRemoved:
