@@ -142,6 +142,7 @@ bool Bpe::UseRawBytes() {
     byte_ids_[byte] = vocabulary_.Find(ToByteAlphabet({&raw, 1})).value_or(-1);
   }
   raw_bytes_ = true;
+  cuts_at_mark_ = false;  // the bytes of the mark are not the mark of the vocabulary
   return true;
 }
 

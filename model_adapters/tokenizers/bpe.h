@@ -14,12 +14,12 @@
 namespace natsl::model_adapters::tokenizers {
 
 struct BpeOptions {
-  std::optional<std::string> unk_token;
-  std::string continuing_subword_prefix;  ///< before every character of a piece but the first
-  std::string end_of_word_suffix;         ///< after the last character of a piece
-  bool fuse_unk = false;                  ///< neighbouring unknown characters are one unknown token
-  bool byte_fallback = false;             ///< an unknown character becomes its bytes, <0x..>
-  bool ignore_merges = false;             ///< a piece that is a token needs no merging
+  std::optional<std::string> unk_token = std::nullopt;
+  std::string continuing_subword_prefix = {};  ///< before every character of a piece but the first
+  std::string end_of_word_suffix = {};         ///< after the last character of a piece
+  bool fuse_unk = false;       ///< neighbouring unknown characters are one unknown token
+  bool byte_fallback = false;  ///< an unknown character becomes its bytes, <0x..>
+  bool ignore_merges = false;  ///< a piece that is a token needs no merging
 };
 
 /// What two neighbouring ids merge to, and how early: open addressing over pairs of ids.

@@ -88,6 +88,31 @@ std::optional<std::string_view> Charsmap::Replacement(std::string_view chunk) co
   return std::nullopt;
 }
 
+void Charsmap::CheckLookups() const {
+  const auto require = [](bool holds) {
+    if (!holds) throw ModelError("precompiled_charsmap leads out of its own trie");
+  };
+  require(replacements_.ends_with('\0'));
+  std::vector<bool> seen(units_.size());
+  std::vector<uint32_t> open = {Offset(units_[0])};
+  while (!open.empty()) {
+    const uint32_t node = open.back();
+    open.pop_back();
+    // Any byte may be looked up next.
+    require((node | 0xFF) < units_.size());
+    if (seen[node]) continue;
+    seen[node] = true;
+    for (uint32_t byte = 1; byte < 256; ++byte) {
+      const uint32_t unit = units_[node ^ byte];
+      if (Label(unit) != byte) continue;
+      const uint32_t child = node ^ byte ^ Offset(unit);
+      require(child < units_.size());
+      if (HasLeaf(unit)) require(Value(units_[child]) < replacements_.size());
+      open.push_back(child);
+    }
+  }
+}
+
 std::string Charsmap::Apply(std::string_view text) const {
   std::string out;
   out.reserve(text.size());

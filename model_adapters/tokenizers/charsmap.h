@@ -18,6 +18,10 @@ class Charsmap {
   /// As Hugging Face's Precompiled normalizer applies it: by grapheme, else by character.
   std::string Apply(std::string_view text) const;
 
+  /// Throws Error (model) where a lookup of some text would lead out of the trie or of the
+  /// replacements, for readers that don't check their steps.
+  void CheckLookups() const;
+
  private:
   /// The replacement of the shortest prefix of `chunk` that has one.
   std::optional<std::string_view> Replacement(std::string_view chunk) const;

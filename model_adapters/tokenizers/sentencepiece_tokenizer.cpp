@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "core/hash.h"
 #include "model_adapters/tokenizers/decoders.h"
+#include "model_adapters/tokenizers/sentencepiece_check.h"
 #include "model_adapters/tokenizers/unicode.h"
 
 namespace natsl::model_adapters::tokenizers {
@@ -15,6 +16,7 @@ class SentencePieceTokenizer : public Tokenizer {
  public:
   SentencePieceTokenizer(std::string_view bytes, const std::string& where,
                          const TokenizerConfig& config) {
+    InContext(where, [&] { CheckSentencePieceModel(bytes); });
     const auto status = processor_.LoadFromSerializedProto(bytes);
     if (!status.ok()) {
       throw ModelError("{}: not a sentencepiece model: {}", where, status.ToString());

@@ -1,0 +1,92 @@
+// Walks the fields of the protocol buffer down to the normalization rules.
+#include "model_adapters/tokenizers/sentencepiece_check.h"
+
+#include <cstdint>
+
+#include "core/error.h"
+#include "model_adapters/tokenizers/charsmap.h"
+
+namespace natsl::model_adapters::tokenizers {
+namespace {
+
+// Field numbers of sentencepiece's ModelProto and NormalizerSpec.
+constexpr uint64_t kNormalizer = 3;
+constexpr uint64_t kDenormalizer = 5;
+constexpr uint64_t kCharsmap = 2;
+
+class FieldReader {
+ public:
+  explicit FieldReader(std::string_view bytes) : bytes_(bytes), size_(bytes.size()) {}
+
+  /// Moves to the next field; false at the end.
+  bool Next() {
+    if (bytes_.empty()) return false;
+    const uint64_t tag = Varint();
+    field_ = tag >> 3;
+    content_ = {};
+    switch (tag & 7) {
+      case 0:
+        Varint();
+        break;
+      case 1:
+        Take(8);
+        break;
+      case 2:
+        content_ = Take(Varint());
+        break;
+      case 5:
+        Take(4);
+        break;
+      default:
+        throw Broken();
+    }
+    return true;
+  }
+  uint64_t field() const { return field_; }
+  /// The bytes of a text, bytes or message field; empty for numbers.
+  std::string_view content() const { return content_; }
+
+ private:
+  Error Broken() const {
+    return ModelError(
+        "not a sentencepiece model: its protocol-buffer fields are broken near byte {}",
+        size_ - bytes_.size());
+  }
+  uint64_t Varint() {
+    uint64_t value = 0;
+    for (unsigned shift = 0; shift < 64; shift += 7) {
+      if (bytes_.empty()) break;
+      const auto byte = static_cast<uint8_t>(bytes_.front());
+      bytes_.remove_prefix(1);
+      value |= uint64_t{byte & 0x7Fu} << shift;
+      if (byte < 0x80) return value;
+    }
+    throw Broken();
+  }
+  std::string_view Take(uint64_t count) {
+    if (count > bytes_.size()) throw Broken();
+    const std::string_view taken = bytes_.substr(0, count);
+    bytes_.remove_prefix(count);
+    return taken;
+  }
+
+  std::string_view bytes_;
+  size_t size_;
+  uint64_t field_ = 0;
+  std::string_view content_;
+};
+
+}  // namespace
+
+void CheckSentencePieceModel(std::string_view bytes) {
+  for (FieldReader model(bytes); model.Next();) {
+    if (model.field() != kNormalizer && model.field() != kDenormalizer) continue;
+    for (FieldReader rules(model.content()); rules.Next();) {
+      if (rules.field() == kCharsmap && !rules.content().empty()) {
+        Charsmap(rules.content()).CheckLookups();
+      }
+    }
+  }
+}
+
+}  // namespace natsl::model_adapters::tokenizers
