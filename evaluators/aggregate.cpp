@@ -1,0 +1,176 @@
+#include "evaluators/aggregate.h"
+
+#include <algorithm>
+
+#include "core/cast.h"
+#include "core/error.h"
+#include "core/statistics/bootstrap.h"
+#include "core/statistics/descriptive.h"
+#include "core/statistics/group.h"
+#include "core/statistics/perplexity.h"
+
+namespace natsl::evaluators {
+namespace {
+
+namespace statistics = core::statistics;
+using statistics::Estimate;
+
+reports::Number ToNumber(const Estimate& estimate, double scale) {
+  if (!estimate.has_value()) return reports::Number::Missing(estimate.because());
+  return reports::Number::Of(estimate.value() * scale);
+}
+
+std::vector<double> Flatten(const tasks::MetricCard& card,
+                            const std::vector<std::vector<double>>& values) {
+  std::vector<double> flat;
+  flat.reserve(values.size());
+  for (const std::vector<double>& value : values) {
+    if (value.size() != 1) {
+      throw InternalError("metric {} gave {} values for a document, expected 1", card.name,
+                          value.size());
+    }
+    flat.push_back(value[0]);
+  }
+  return flat;
+}
+
+std::vector<statistics::Weighted> Pairs(const tasks::MetricCard& card,
+                                        const std::vector<std::vector<double>>& values) {
+  std::vector<statistics::Weighted> pairs;
+  pairs.reserve(values.size());
+  for (const std::vector<double>& value : values) {
+    if (value.size() != 2) {
+      throw InternalError("metric {} gave {} values for a document, expected 2", card.name,
+                          value.size());
+    }
+    pairs.push_back({value[0], value[1]});
+  }
+  return pairs;
+}
+
+const Estimate& NoFormula() {
+  static const Estimate none = Estimate::None("the protocol defines no error for it");
+  return none;
+}
+
+std::pair<Estimate, Estimate> ValueAndError(const tasks::MetricCard& card,
+                                            const std::vector<std::vector<double>>& values,
+                                            int threads) {
+  switch (card.aggregation) {
+    case tasks::Aggregation::kMean: {
+      const std::vector<double> flat = Flatten(card, values);
+      return {statistics::Mean(flat), statistics::MeanStandardError(flat)};
+    }
+    case tasks::Aggregation::kMeanWithoutError:
+      return {statistics::NumpyMean(Flatten(card, values)), NoFormula()};
+    case tasks::Aggregation::kPerplexity: {
+      const std::vector<double> flat = Flatten(card, values);
+      Estimate error = flat.size() < 2
+                           ? Estimate::None("needs at least two documents")
+                           : statistics::BootstrapPerplexityError(
+                                 flat, statistics::kDefaultReplicates, threads);
+      return {statistics::Perplexity(flat), std::move(error)};
+    }
+    case tasks::Aggregation::kWeightedPerplexity:
+      return {statistics::WeightedPerplexity(Pairs(card, values)), NoFormula()};
+    case tasks::Aggregation::kBitsPerByte:
+      return {statistics::BitsPerByte(Pairs(card, values)), NoFormula()};
+    case tasks::Aggregation::kWeightedMean:
+      return {statistics::WeightedMean(Pairs(card, values)), NoFormula()};
+  }
+  throw InternalError("metric {} has an unknown aggregation", card.name);
+}
+
+const reports::MetricRecord* FindMetric(const reports::TaskRecord& task, const std::string& name,
+                                        const std::string& filter) {
+  for (const reports::MetricRecord& metric : task.metrics) {
+    if (metric.name == name && metric.filter == filter) return &metric;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+const char* Name(tasks::Aggregation aggregation) {
+  switch (aggregation) {
+    case tasks::Aggregation::kMean:
+    case tasks::Aggregation::kMeanWithoutError:
+      return "mean";
+    case tasks::Aggregation::kPerplexity:
+      return "perplexity";
+    case tasks::Aggregation::kWeightedPerplexity:
+      return "weighted_perplexity";
+    case tasks::Aggregation::kBitsPerByte:
+      return "bits_per_byte";
+    case tasks::Aggregation::kWeightedMean:
+      return "weighted_mean";
+  }
+  return "?";
+}
+
+reports::MetricRecord Aggregate(const tasks::MetricCard& card,
+                                const std::vector<std::vector<double>>& values, int threads) {
+  reports::MetricRecord record;
+  record.name = card.name;
+  record.filter = card.filter;
+  record.aggregation = Name(card.aggregation);
+  record.higher_is_better = card.higher_is_better;
+  record.n = core::Size(values);
+  if (values.empty()) {
+    record.value = reports::Number::Missing("no evaluated document has this metric");
+    record.standard_error = record.value;
+    return record;
+  }
+  const auto [value, error] = ValueAndError(card, values, threads);
+  record.value = ToNumber(value, card.scale);
+  record.standard_error = ToNumber(error, card.scale);
+  return record;
+}
+
+reports::GroupRecord AggregateGroup(const tasks::GroupEntry& group,
+                                    std::span<const reports::TaskRecord* const> members) {
+  reports::GroupRecord record;
+  record.name = group.name;
+  record.aggregate = group.aggregate;
+  std::vector<std::pair<std::string, std::string>> keys;
+  for (const reports::TaskRecord* task : members) {
+    record.tasks.push_back(task->name);
+    record.evaluated += task->evaluated;
+    for (const reports::MetricRecord& metric : task->metrics) {
+      const std::pair key(metric.name, metric.filter);
+      if (std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
+    }
+  }
+  if (!group.aggregate) return record;
+  for (const auto& [name, filter] : keys) {
+    std::vector<double> values, errors;
+    std::vector<int64_t> sizes;
+    reports::MetricRecord row;
+    row.name = name;
+    row.filter = filter;
+    row.aggregation = "mean";
+    std::string missing_value, missing_error;
+    for (const reports::TaskRecord* task : members) {
+      const reports::MetricRecord* metric = FindMetric(*task, name, filter);
+      if (metric == nullptr) continue;
+      row.higher_is_better = metric->higher_is_better;
+      row.n += metric->n;
+      sizes.push_back(metric->n);
+      if (metric->value.value) values.push_back(*metric->value.value);
+      else missing_value = fmt::format("task {}: {}", task->name, metric->value.reason);
+      if (metric->standard_error.value) errors.push_back(*metric->standard_error.value);
+      else missing_error = fmt::format("task {}: {}", task->name, metric->standard_error.reason);
+    }
+    row.value = missing_value.empty()
+                    ? ToNumber(statistics::GroupMean(values, sizes, group.weight_by_size), 1)
+                    : reports::Number::Missing(missing_value);
+    row.standard_error =
+        !missing_error.empty() ? reports::Number::Missing(missing_error)
+        : group.weight_by_size ? ToNumber(statistics::PooledGroupError(errors, sizes), 1)
+                               : ToNumber(statistics::UnweightedGroupError(errors), 1);
+    record.metrics.push_back(std::move(row));
+  }
+  return record;
+}
+
+}  // namespace natsl::evaluators
