@@ -4,81 +4,17 @@
 
 #include "core/cast.h"
 #include "core/error.h"
-#include "core/statistics/bootstrap.h"
-#include "core/statistics/descriptive.h"
 #include "core/statistics/group.h"
-#include "core/statistics/perplexity.h"
+#include "tasks/metrics/aggregation.h"
 
 namespace natsl::evaluators {
 namespace {
 
 namespace statistics = core::statistics;
-using statistics::Estimate;
 
-reports::Number ToNumber(const Estimate& estimate, double scale) {
+reports::Number ToNumber(const statistics::Estimate& estimate) {
   if (!estimate.has_value()) return reports::Number::Missing(estimate.because());
-  return reports::Number::Of(estimate.value() * scale);
-}
-
-std::vector<double> Flatten(const tasks::MetricCard& card,
-                            const std::vector<std::vector<double>>& values) {
-  std::vector<double> flat;
-  flat.reserve(values.size());
-  for (const std::vector<double>& value : values) {
-    if (value.size() != 1) {
-      throw InternalError("metric {} gave {} values for a document, expected 1", card.name,
-                          value.size());
-    }
-    flat.push_back(value[0]);
-  }
-  return flat;
-}
-
-std::vector<statistics::Weighted> Pairs(const tasks::MetricCard& card,
-                                        const std::vector<std::vector<double>>& values) {
-  std::vector<statistics::Weighted> pairs;
-  pairs.reserve(values.size());
-  for (const std::vector<double>& value : values) {
-    if (value.size() != 2) {
-      throw InternalError("metric {} gave {} values for a document, expected 2", card.name,
-                          value.size());
-    }
-    pairs.push_back({value[0], value[1]});
-  }
-  return pairs;
-}
-
-const Estimate& NoFormula() {
-  static const Estimate none = Estimate::None("the protocol defines no error for it");
-  return none;
-}
-
-std::pair<Estimate, Estimate> ValueAndError(const tasks::MetricCard& card,
-                                            const std::vector<std::vector<double>>& values,
-                                            int threads) {
-  switch (card.aggregation) {
-    case tasks::Aggregation::kMean: {
-      const std::vector<double> flat = Flatten(card, values);
-      return {statistics::Mean(flat), statistics::MeanStandardError(flat)};
-    }
-    case tasks::Aggregation::kMeanWithoutError:
-      return {statistics::NumpyMean(Flatten(card, values)), NoFormula()};
-    case tasks::Aggregation::kPerplexity: {
-      const std::vector<double> flat = Flatten(card, values);
-      Estimate error = flat.size() < 2
-                           ? Estimate::None("needs at least two documents")
-                           : statistics::BootstrapPerplexityError(
-                                 flat, statistics::kDefaultReplicates, threads);
-      return {statistics::Perplexity(flat), std::move(error)};
-    }
-    case tasks::Aggregation::kWeightedPerplexity:
-      return {statistics::WeightedPerplexity(Pairs(card, values)), NoFormula()};
-    case tasks::Aggregation::kBitsPerByte:
-      return {statistics::BitsPerByte(Pairs(card, values)), NoFormula()};
-    case tasks::Aggregation::kWeightedMean:
-      return {statistics::WeightedMean(Pairs(card, values)), NoFormula()};
-  }
-  throw InternalError("metric {} has an unknown aggregation", card.name);
+  return reports::Number::Of(estimate.value());
 }
 
 const reports::MetricRecord* FindMetric(const reports::TaskRecord& task, const std::string& name,
@@ -121,9 +57,10 @@ reports::MetricRecord Aggregate(const tasks::MetricCard& card,
     record.standard_error = record.value;
     return record;
   }
-  const auto [value, error] = ValueAndError(card, values, threads);
-  record.value = ToNumber(value, card.scale);
-  record.standard_error = ToNumber(error, card.scale);
+  const tasks::metrics::Aggregate aggregate = tasks::metrics::AggregateMetric(
+      card, values, core::statistics::kDefaultReplicates, threads);
+  record.value = ToNumber(aggregate.value);
+  record.standard_error = ToNumber(aggregate.error);
   return record;
 }
 
@@ -162,12 +99,12 @@ reports::GroupRecord AggregateGroup(const tasks::GroupEntry& group,
       else missing_error = fmt::format("task {}: {}", task->name, metric->standard_error.reason);
     }
     row.value = missing_value.empty()
-                    ? ToNumber(statistics::GroupMean(values, sizes, group.weight_by_size), 1)
+                    ? ToNumber(statistics::GroupMean(values, sizes, group.weight_by_size))
                     : reports::Number::Missing(missing_value);
     row.standard_error =
         !missing_error.empty() ? reports::Number::Missing(missing_error)
-        : group.weight_by_size ? ToNumber(statistics::PooledGroupError(errors, sizes), 1)
-                               : ToNumber(statistics::UnweightedGroupError(errors), 1);
+        : group.weight_by_size ? ToNumber(statistics::PooledGroupError(errors, sizes))
+                               : ToNumber(statistics::UnweightedGroupError(errors));
     record.metrics.push_back(std::move(row));
   }
   return record;

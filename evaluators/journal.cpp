@@ -1,12 +1,6 @@
 #include "evaluators/journal.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 
 #include "core/error.h"
 #include "core/json.h"
@@ -34,31 +28,6 @@ std::string Differences(const Identity& stored, const Identity& now) {
   }
   return text;
 }
-
-FolderLock::FolderLock(const std::filesystem::path& folder) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) {
-    throw UsageError("{}: cannot create the output folder: {}", folder.string(), error.message());
-  }
-  const std::filesystem::path path = folder / "journal.lock";
-  fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-  if (fd_ < 0) {
-    throw UsageError("{}: the output folder is not writable: {}", folder.string(),
-                     std::strerror(errno));
-  }
-  if (::flock(fd_, LOCK_EX | LOCK_NB) != 0) {
-    const int reason = errno;
-    ::close(fd_);
-    if (reason == EWOULDBLOCK) {
-      throw UsageError("{}: another run is writing to this folder: wait for it, or choose another "
-                       "with --output", folder.string());
-    }
-    throw UsageError("{}: cannot lock it: {}", path.string(), std::strerror(reason));
-  }
-}
-
-FolderLock::~FolderLock() { ::close(fd_); }
 
 Journal::Journal(const std::filesystem::path& folder) : database_(folder / kFileName) {
   database_.Execute(

@@ -20,19 +20,6 @@ using Identity = std::vector<std::pair<std::string, std::string>>;
 /// "dtype: bfloat16 there, float32 now; ..." for every name that differs; "" where none does.
 std::string Differences(const Identity& stored, const Identity& now);
 
-/// Holds a folder for one process; the kernel lets go of it when the process ends, however it ends.
-class FolderLock {
- public:
-  /// Creates the folder where it is missing. Throws Error (usage): not writable, or in use.
-  explicit FolderLock(const std::filesystem::path& folder);
-  ~FolderLock();
-  FolderLock(const FolderLock&) = delete;
-  FolderLock& operator=(const FolderLock&) = delete;
-
- private:
-  int fd_ = -1;
-};
-
 class Journal {
  public:
   static constexpr const char* kFileName = "journal.sqlite";

@@ -1,6 +1,7 @@
 #include "evaluators/score.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/cast.h"
 #include "core/error.h"
@@ -23,7 +24,11 @@ const model_adapters::ResultBase& Base(const tasks::Response& response) {
 }
 
 /// Python's str of a float.
-std::string PythonStr(double value) { return core::PythonJson(Json(value)); }
+std::string PythonStr(double value) {
+  if (std::isnan(value)) return "nan";
+  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
+  return core::PythonJson(Json(value));
+}
 
 reports::RequestRecord ToRecord(const tasks::Request& request, const tasks::Response& response) {
   reports::RequestRecord record;

@@ -34,6 +34,19 @@ Json Each(const SampleRecord& sample, Value RequestRecord::* field) {
   return json;
 }
 
+/// Numbers that aren't finite are null, and their reason stands beside them.
+void AddMetric(Json& json, const SampleMetricRecord& metric) {
+  Json values = Json::array();
+  std::string reason;
+  for (const double value : metric.values) {
+    const Number number = Number::Of(value);
+    values.push_back(number.value ? Json(*number.value) : Json(nullptr));
+    if (!number.value) reason = number.reason;
+  }
+  json[metric.name] = metric.values.size() == 1 ? values[0] : values;
+  if (!reason.empty()) json[metric.name + "_null_reason"] = reason;
+}
+
 }  // namespace
 
 std::string SampleLine(const SampleRecord& sample) {
@@ -57,7 +70,7 @@ std::string SampleLine(const SampleRecord& sample) {
   json["prompt_hash"] = sample.prompt_hash;
   json["target_hash"] = sample.target_hash;
   for (const SampleMetricRecord& metric : sample.metrics) {
-    json[metric.name] = metric.values.size() == 1 ? Json(metric.values[0]) : Json(metric.values);
+    AddMetric(json, metric);
   }
   json["id"] = sample.id;
   json["context_tokens"] = Each(sample, &RequestRecord::context_tokens);

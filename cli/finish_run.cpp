@@ -1,0 +1,63 @@
+#include "cli/finish_run.h"
+
+#include <algorithm>
+
+#include "core/files.h"
+#include "evaluators/aggregate.h"
+#include "evaluators/score.h"
+#include "reports/results_json.h"
+#include "reports/run_markdown.h"
+#include "tasks/registry.h"
+
+namespace natsl::cli {
+namespace {
+
+/// The groups that the user named, or that a wildcard of theirs matches wholly.
+std::vector<reports::GroupRecord> Groups(const std::string& task_list,
+                                         const std::vector<reports::TaskRecord>& tasks) {
+  std::vector<reports::GroupRecord> records;
+  for (const tasks::GroupEntry& group : tasks::Groups()) {
+    const std::string wrapped = "," + task_list + ",";
+    if (wrapped.find("," + group.name + ",") == std::string::npos) continue;
+    std::vector<const reports::TaskRecord*> members;
+    for (const std::string& name : group.tasks) {
+      for (const reports::TaskRecord& task : tasks) {
+        if (task.name == name) members.push_back(&task);
+      }
+    }
+    if (!members.empty()) records.push_back(evaluators::AggregateGroup(group, members));
+  }
+  return records;
+}
+
+std::string FileName(const std::string& task) {
+  std::string name = "samples_" + task + ".jsonl";
+  std::replace(name.begin(), name.end(), '/', '_');
+  return name;
+}
+
+}  // namespace
+
+reports::LogSamples ToLogSamples(const std::string& name) {
+  return name == "none"    ? reports::LogSamples::kNone
+         : name == "wrong" ? reports::LogSamples::kWrong
+                           : reports::LogSamples::kAll;
+}
+
+void FinishRun(const std::vector<evaluators::SelectedTask>& tasks,
+               const evaluators::RequestPlan& plan, const evaluators::Answers& answers,
+               const std::string& task_list, reports::LogSamples log_samples, int threads,
+               const std::filesystem::path& folder, reports::RunRecord& record) {
+  for (size_t t = 0; t < tasks.size(); ++t) {
+    reports::SamplesWriter writer(folder / FileName(tasks[t].name), log_samples);
+    record.tasks.push_back(
+        evaluators::ScoreTask(tasks[t], plan.slots[t], answers, threads,
+                              [&](const reports::SampleRecord& row) { writer.Add(row); }));
+    writer.Finish();
+  }
+  record.groups = Groups(task_list, record.tasks);
+  core::WriteFileAtomic(folder / "report.md", reports::RunMarkdown(record));
+  core::WriteFileAtomic(folder / "results.json", reports::ResultsJson(record));
+}
+
+}  // namespace natsl::cli

@@ -1,0 +1,147 @@
+#include "cli/model_options.h"
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+
+#include "core/error.h"
+#include "model_adapters/checked_model.h"
+#include "model_adapters/scripted_model.h"
+
+namespace natsl::cli {
+namespace {
+
+constexpr std::string_view kScripted = "scripted:";
+constexpr std::string_view kChecked = "checked:";
+
+/// "DIR@bfloat16@cuda": the options with what stands behind the path put in.
+ModelOptions WithSuffixes(const ModelOptions& options, std::string part) {
+  ModelOptions changed = options;
+  for (size_t at = part.rfind('@'); at != std::string::npos; at = part.rfind('@')) {
+    const std::string suffix = part.substr(at + 1);
+    if (suffix == "float32" || suffix == "bfloat16") {
+      changed.dtype = suffix;
+    } else if (suffix == "cpu" || suffix.starts_with("cuda")) {
+      changed.device = suffix;
+    } else {
+      break;  // part of the path
+    }
+    part.resize(at);
+  }
+  changed.model = part;
+  return changed;
+}
+
+std::pair<ModelOptions, ModelOptions> CheckedParts(const ModelOptions& options) {
+  const std::string list = options.model.substr(kChecked.size());
+  const size_t comma = list.find(',');
+  if (comma == std::string::npos || list.find(',', comma + 1) != std::string::npos) {
+    throw UsageError("--model {}: expected checked:A,B with two models", options.model);
+  }
+  return {WithSuffixes(options, list.substr(0, comma)),
+          WithSuffixes(options, list.substr(comma + 1))};
+}
+
+}  // namespace
+
+void AddModelOptions(CLI::App& app, ModelOptions& options) {
+  app.add_option("--model", options.model,
+                 "Checkpoint folder; scripted:FILE answers from a file; checked:A,B compares two")
+      ->required();
+  app.add_option("--device", options.device, "cpu, cuda, cuda:N")->capture_default_str();
+  app.add_option("--dtype", options.dtype, "Type of the weights")
+      ->check(CLI::IsMember({"float32", "bfloat16"}))
+      ->capture_default_str();
+  app.add_option("--threads", options.threads, "CPU threads (0: all cores)")
+      ->check(CLI::Range(0, 4096))
+      ->capture_default_str();
+  app.add_option("--batch-tokens", options.batch_tokens, "Most tokens of one packed batch")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 30))
+      ->capture_default_str();
+  app.add_option("--max-length", options.max_length,
+                 "Tokens the model may read (default: the checkpoint's own)")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 30));
+  app.add_option("--random-weights", options.random_weights,
+                 "Draw the weights with this seed: for a folder without a weights file");
+  app.add_flag("--no-prefix-sharing", options.no_prefix_sharing,
+               "Compute every request from its start");
+}
+
+void AddTextOptions(CLI::App& app, ModelOptions& options) {
+  app.add_option("--tokenizer", options.tokenizer,
+                 "Tokenizer folder or file (default: the model's folder)");
+  app.add_option("--bos", options.bos, "Start token: auto is the tokenizer's own rule")
+      ->check(CLI::IsMember({"auto", "always", "never"}))
+      ->capture_default_str();
+  app.add_option("--truncation", options.truncation, "What happens to what is too long")
+      ->check(CLI::IsMember({"left", "error", "skip"}))
+      ->capture_default_str();
+}
+
+bool IsNative(const std::string& model) {
+  return !model.starts_with(kScripted) && !model.starts_with(kChecked);
+}
+
+void RequireModelExists(const ModelOptions& options) {
+  if (options.model.starts_with(kChecked)) {
+    const auto [first, second] = CheckedParts(options);
+    RequireModelExists(first);
+    RequireModelExists(second);
+    return;
+  }
+  const std::string path =
+      IsNative(options.model) ? options.model : options.model.substr(kScripted.size());
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) {
+    throw ModelError("{}: no such file or folder; --model takes a checkpoint folder with "
+                     "config.json, model.safetensors and a tokenizer", path);
+  }
+}
+
+model_adapters::BosPolicy ToBosPolicy(const std::string& name) {
+  return name == "always"  ? model_adapters::BosPolicy::kAlways
+         : name == "never" ? model_adapters::BosPolicy::kNever
+                           : model_adapters::BosPolicy::kAuto;
+}
+
+std::shared_ptr<const model_adapters::Tokenizer> OpenModelTokenizer(const ModelOptions& options) {
+  return model_adapters::OpenTokenizer(options.tokenizer.empty() ? options.model
+                                                                 : options.tokenizer);
+}
+
+std::unique_ptr<model_adapters::TokenModel> OpenTokenModel(const ModelOptions& options) {
+  if (!IsNative(options.model)) {
+    throw UsageError("--model {}: this needs a checkpoint folder", options.model);
+  }
+  model_adapters::OpenOptions open;
+  open.device = options.device;
+  open.dtype = options.dtype;
+  open.threads = options.threads;
+  open.batch_tokens = options.batch_tokens;
+  open.max_length = options.max_length;
+  open.random_weights_seed = options.random_weights;
+  open.share_prefixes = !options.no_prefix_sharing;
+  return model_adapters::OpenNativeModel(options.model, open);
+}
+
+std::unique_ptr<model_adapters::LanguageModel> OpenLanguageModel(const ModelOptions& options) {
+  if (options.model.starts_with(kScripted)) {
+    return model_adapters::OpenScriptedModel(options.model.substr(kScripted.size()));
+  }
+  if (options.model.starts_with(kChecked)) {
+    const auto [first, second] = CheckedParts(options);
+    std::unique_ptr<model_adapters::LanguageModel> answers = OpenLanguageModel(first);
+    return std::make_unique<model_adapters::CheckedModel>(std::move(answers),
+                                                          OpenLanguageModel(second));
+  }
+  // The tokenizer first: it is the cheaper one to be wrong.
+  std::shared_ptr<const model_adapters::Tokenizer> tokenizer = OpenModelTokenizer(options);
+  model_adapters::TextOptions text;
+  text.bos = ToBosPolicy(options.bos);
+  text.truncation = options.truncation == "error"  ? model_adapters::TruncationPolicy::kError
+                    : options.truncation == "skip" ? model_adapters::TruncationPolicy::kSkip
+                                                   : model_adapters::TruncationPolicy::kLeft;
+  text.threads = options.threads;
+  return model_adapters::MakeTokenizedModel(OpenTokenModel(options), std::move(tokenizer), text);
+}
+
+}  // namespace natsl::cli

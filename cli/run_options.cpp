@@ -1,0 +1,44 @@
+#include "cli/run_options.h"
+
+#include <CLI/CLI.hpp>
+
+#include "cli/app.h"
+#include "cli/settings.h"
+#include "evaluators/response_codec.h"
+
+namespace natsl::cli {
+
+void AddRunOptions(CLI::App& app, RunOptions& options) {
+  AddModelOptions(app, options.model);
+  AddTextOptions(app, options.model);
+  AddTaskSelection(app, options.selection);
+  app.add_option("--output", options.output,
+                 "Folder for results.json, report.md and samples; a run that was stopped goes on "
+                 "when it is started again with the same folder");
+  app.add_option("--log-samples", options.log_samples, "Which documents get a row in samples_*.jsonl")
+      ->check(CLI::IsMember({"all", "wrong", "none"}))
+      ->capture_default_str();
+  app.add_option("--cache", options.cache,
+                 "File that keeps answers across runs, of the same weights and settings");
+  app.add_flag("--plan", options.plan, "Only say what would be done");
+  app.add_flag("--overwrite", options.overwrite, "Remove an earlier run from the output folder");
+  app.add_flag("--quiet", options.quiet, "No progress on stderr");
+}
+
+std::vector<reports::Setting> ResultSettings(const CLI::App& app,
+                                             const std::set<std::string>& from_file) {
+  return CollectSettings(app, from_file, {"output", "cache", "plan", "quiet", "overwrite"});
+}
+
+evaluators::Identity SettingsIdentity(const std::vector<reports::Setting>& settings) {
+  evaluators::Identity identity;
+  identity.emplace_back("program", ProgramVersion());
+  identity.emplace_back("answers schema", std::to_string(evaluators::kResponseSchema));
+  for (const reports::Setting& setting : settings) {
+    if (setting.name == "log-samples" || setting.name == "data") continue;
+    identity.emplace_back("--" + setting.name, setting.value_json);
+  }
+  return identity;
+}
+
+}  // namespace natsl::cli

@@ -1,0 +1,108 @@
+#include "cli/task_options.h"
+
+#include <CLI/CLI.hpp>
+
+#include "core/error.h"
+#include "core/files.h"
+#include "core/utf8.h"
+#include "evaluators/subset.h"
+#include "tasks/data_source.h"
+#include "tasks/registry.h"
+
+namespace natsl::cli {
+namespace {
+
+constexpr uint64_t kSampleSeed = 1234;
+
+std::set<std::string> ReadIds(const std::string& file) {
+  std::set<std::string> ids;
+  const std::string content = core::ReadFile(file, ErrorCode::kUsage);
+  for (size_t begin = 0; begin < content.size();) {
+    size_t end = content.find('\n', begin);
+    if (end == std::string::npos) end = content.size();
+    const std::string_view id =
+        core::PythonStrip(std::string_view(content).substr(begin, end - begin));
+    if (!id.empty()) ids.emplace(id);
+    begin = end + 1;
+  }
+  if (ids.empty()) throw UsageError("{}: holds no ids (one a line expected)", file);
+  return ids;
+}
+
+}  // namespace
+
+void AddTaskSelection(CLI::App& app, TaskSelection& selection) {
+  app.add_option("--tasks", selection.tasks,
+                 "Tasks, groups and wildcards, with commas between (natsl-bench list tasks)")
+      ->required();
+  app.add_option("--data", selection.data, "Folder of the datasets' files")->required();
+  CLI::Option* limit =
+      app.add_option("--limit", selection.limit, "Only the first N documents of each task")
+          ->check(CLI::PositiveNumber);
+  CLI::Option* sample =
+      app.add_option("--sample", selection.sample,
+                     "Only N documents of each task, drawn with --seed (the same for any model)")
+          ->check(CLI::PositiveNumber)
+          ->excludes(limit);
+  app.add_option("--ids", selection.ids, "Only the documents whose ids stand in FILE, one a line")
+      ->excludes(limit)
+      ->excludes(sample);
+  app.add_option("--num-fewshot", selection.num_fewshot, "Examples before each document")
+      ->check(CLI::Range(int64_t{0}, int64_t{10000}));
+  app.add_option("--fewshot-from", selection.fewshot_from,
+                 "A file to draw examples from, or first:N (the first N records are the pool, the "
+                 "rest is evaluated); default: the protocol's split");
+  app.add_option("--fewshot-sampler", selection.fewshot_sampler, "How examples are drawn")
+      ->check(CLI::IsMember({"random", "first_n"}))
+      ->capture_default_str();
+  app.add_flag("--fewshot-exclude", selection.fewshot_exclude,
+               "Never show the evaluated document as an example");
+  app.add_option("--seed", selection.seed,
+                 "Seed of few-shot draws (default 1234), generated documents (42) and --sample "
+                 "(1234)");
+}
+
+std::vector<evaluators::SelectedTask> LoadTasks(
+    const TaskSelection& selection, std::function<int64_t(const std::string&)> count_tokens) {
+  const std::vector<std::string> names = tasks::ResolveTasks(selection.tasks);
+  if (std::error_code error; !std::filesystem::is_directory(selection.data, error)) {
+    throw DataError("{}: no such folder; --data takes the folder that holds the datasets",
+                    selection.data);
+  }
+  const tasks::DataSource data(selection.data);
+  tasks::TaskOptions options;
+  options.few_shot.count = selection.num_fewshot;
+  options.few_shot.from = selection.fewshot_from;
+  options.few_shot.sampler = selection.fewshot_sampler == "first_n"
+                                 ? tasks::FewShotSampler::kFirstN
+                                 : tasks::FewShotSampler::kRandom;
+  options.few_shot.exclude_evaluated = selection.fewshot_exclude;
+  if (selection.seed) {
+    options.few_shot.seed = *selection.seed;
+    options.seed = *selection.seed;
+  }
+  options.limit = selection.limit;
+  options.count_tokens = std::move(count_tokens);
+
+  evaluators::SubsetOptions subset;
+  subset.limit = selection.limit;
+  subset.sample = selection.sample;
+  subset.sample_seed = selection.seed.value_or(kSampleSeed);
+  if (!selection.ids.empty()) subset.ids = ReadIds(selection.ids);
+
+  std::vector<evaluators::SelectedTask> selected;
+  for (const std::string& name : names) {
+    evaluators::SelectedTask task;
+    task.name = name;
+    task.task = InContext("task " + name,
+                          [&] { return tasks::FindTask(name).load(data, options); });
+    evaluators::Subset chosen = evaluators::ChooseDocuments(name, *task.task, subset);
+    task.documents = std::move(chosen.documents);
+    task.subset = std::move(chosen.description);
+    task.num_fewshot = selection.num_fewshot.value_or(0);
+    selected.push_back(std::move(task));
+  }
+  return selected;
+}
+
+}  // namespace natsl::cli

@@ -1,0 +1,12 @@
+// What the program asks of the terminal and of signals.
+#pragma once
+
+namespace natsl::cli {
+
+/// From here on SIGINT and SIGTERM ask for a clean stop; a second one ends the process.
+void CatchStopSignals();
+bool StopRequested();
+
+bool StderrIsTerminal();
+
+}  // namespace natsl::cli

@@ -1,0 +1,106 @@
+#include "evaluators/output_folder.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "core/error.h"
+#include "evaluators/journal.h"
+
+namespace natsl::evaluators {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kLockName = "journal.lock";
+
+}  // namespace
+
+OutputFolder::OutputFolder(fs::path path, bool overwrite) : path_(std::move(path)) {
+  std::error_code error;
+  const fs::path absolute = fs::absolute(path_, error);
+  for (fs::path at = absolute; !at.empty() && !fs::exists(at, error); at = at.parent_path()) {
+    if (at.has_filename()) created_from_ = at;
+  }
+  fs::create_directories(path_, error);
+  if (error) {
+    throw UsageError("{}: cannot create the output folder: {}", path_.string(), error.message());
+  }
+  Lock();
+  if (overwrite) RemoveEarlierRun();
+  if (!has_journal() && fs::exists(path_ / "results.json", error)) {
+    ::close(lock_);
+    throw UsageError("{}: holds results.json of another run; choose another folder with --output, "
+                     "or give --overwrite", path_.string());
+  }
+}
+
+OutputFolder::~OutputFolder() {
+  std::error_code error;
+  if (!has_journal()) {
+    fs::remove(path_ / kLockName, error);
+    // Only empty folders go, from the inside out.
+    fs::path at = fs::absolute(path_, error);
+    while (!created_from_.empty() && fs::remove(at, error) && at != created_from_) {
+      at = at.parent_path();
+    }
+  }
+  ::close(lock_);
+}
+
+bool OutputFolder::has_journal() const {
+  std::error_code error;
+  return fs::exists(path_ / Journal::kFileName, error);
+}
+
+void OutputFolder::Lock() {
+  const fs::path file = path_ / kLockName;
+  while (true) {
+    lock_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (lock_ < 0) {
+      throw UsageError("{}: the output folder is not writable: {}", path_.string(),
+                       std::strerror(errno));
+    }
+    if (::flock(lock_, LOCK_EX | LOCK_NB) != 0) {
+      const int reason = errno;
+      ::close(lock_);
+      if (reason == EWOULDBLOCK) {
+        throw UsageError("{}: another run is writing to this folder; wait for it, or choose "
+                         "another with --output", path_.string());
+      }
+      throw UsageError("{}: cannot lock it: {}", file.string(), std::strerror(reason));
+    }
+    // A run that ended in between has removed the file: then this lock holds nothing.
+    struct stat held {}, there {};
+    if (::fstat(lock_, &held) == 0 && ::stat(file.c_str(), &there) == 0 &&
+        held.st_ino == there.st_ino) {
+      return;
+    }
+    ::close(lock_);
+  }
+}
+
+void OutputFolder::RemoveEarlierRun() const {
+  std::error_code error;
+  std::vector<fs::path> ours;
+  for (const fs::directory_entry& entry : fs::directory_iterator(path_, error)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with("journal.sqlite") || name == "results.json" || name == "report.md" ||
+        name == "timings.json" || (name.starts_with("samples_") && name.ends_with(".jsonl"))) {
+      ours.push_back(entry.path());
+    }
+  }
+  for (const fs::path& file : ours) {
+    if (!fs::remove(file, error)) {
+      throw UsageError("{}: cannot remove it: {}", file.string(), error.message());
+    }
+  }
+}
+
+}  // namespace natsl::evaluators

@@ -1,0 +1,32 @@
+// The folder a run writes to, held by one process at a time.
+#pragma once
+
+#include <filesystem>
+
+namespace natsl::evaluators {
+
+/// Locks the folder for as long as it lives; the kernel lets go when the process ends, however it
+/// ends. A folder that was created for a run that then put nothing into it is removed again.
+class OutputFolder {
+ public:
+  /// Creates the folder where it is missing. `overwrite`: removes the files of an earlier run.
+  /// Throws Error (usage): not writable, in use by another run, or holding results without the
+  /// journal that they came from.
+  OutputFolder(std::filesystem::path path, bool overwrite);
+  ~OutputFolder();
+  OutputFolder(const OutputFolder&) = delete;
+  OutputFolder& operator=(const OutputFolder&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+  bool has_journal() const;
+
+ private:
+  void Lock();
+  void RemoveEarlierRun() const;
+
+  std::filesystem::path path_;
+  std::filesystem::path created_from_;  ///< outermost folder that was created; empty: none
+  int lock_ = -1;
+};
+
+}  // namespace natsl::evaluators
