@@ -1,0 +1,114 @@
+#include "cli/app.h"
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <new>
+
+#include "cli/settings.h"
+#include "cli/suggest.h"
+#include "cli/verbs/inspect.h"
+#include "cli/verbs/list.h"
+#include "cli/verbs/run.h"
+#include "core/error.h"
+
+namespace natsl::cli {
+namespace {
+
+constexpr const char* kFooter =
+    "Exit status: 0 done, 1 regression, 2 wrong command line or output, 3 data, 4 model,\n"
+    "5 internal, 6 inconclusive. Results go to stdout, progress to stderr.\n"
+    "--settings FILE (a JSON object of option names and values) works with every verb.";
+
+/// The innermost verb that was parsed: the one whose options a message is about.
+const CLI::App* Innermost(const CLI::App* app) {
+  while (true) {
+    const std::vector<CLI::App*> parsed = app->get_subcommands();
+    if (parsed.empty()) return app;
+    app = parsed.front();
+  }
+}
+
+std::vector<std::string> KnownNames(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; })) {
+    names.push_back(verb->get_name());
+  }
+  return names;
+}
+
+/// A parse failure as our one line: what is wrong, and the nearest names.
+Error ToError(const CLI::App& app, const CLI::ParseError& error) {
+  const CLI::App* verb = Innermost(&app);
+  const std::string help = verb == &app ? "natsl-bench --help"
+                                        : "natsl-bench " + verb->get_parent()->get_name() +
+                                              (verb->get_parent() == &app ? "" : " ") +
+                                              verb->get_name() + " --help";
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
+    const std::vector<std::string> left = app.remaining(true);
+    const std::string name = left.empty() ? "" : left.front().substr(0, left.front().find('='));
+    return UsageError("unknown {} {}{} (see {})", name.starts_with("-") ? "option" : "argument",
+                      name, DidYouMean(name, KnownNames(*verb)), help);
+  }
+  std::string message = error.what();
+  for (char& c : message) {
+    if (c == '\n') c = ' ';
+  }
+  return UsageError("{} (see {})", message, help);
+}
+
+int Dispatch(const std::vector<std::string>& arguments) {
+  Context context;
+  context.arguments = ExpandSettingsFile(arguments, context.from_file);
+  CLI::App app("Quality and speed of hybrid-attention language models", "natsl-bench");
+  app.footer(kFooter);
+  app.require_subcommand(0, 1);
+  bool version = false, json = false;
+  app.add_flag("--version", version, "Print the version");
+  app.add_flag("--json", json, "With --version: as JSON");
+  AddRun(app, context);
+  AddList(app);
+  AddInspect(app);
+  std::vector<std::string> reversed(context.arguments.rbegin(), context.arguments.rend());
+  try {
+    app.parse(reversed);
+  } catch (const CLI::CallForHelp&) {
+    std::cout << Innermost(&app)->help();
+    return 0;
+  } catch (const CLI::ParseError& error) {
+    throw ToError(app, error);
+  }
+  if (version) {
+    std::cout << (json ? std::string("{\"name\": \"natsl-bench\", \"version\": \"") +
+                             ProgramVersion() + "\"}"
+                       : std::string("natsl-bench ") + ProgramVersion())
+              << "\n";
+  } else if (app.get_subcommands().empty()) {
+    throw UsageError("no verb given: run, list or inspect (see natsl-bench --help)");
+  }
+  std::cout << std::flush;
+  if (!std::cout) throw UsageError("stdout: cannot write the result");
+  return context.status;
+}
+
+}  // namespace
+
+const char* ProgramVersion() { return NATSL_VERSION; }
+
+int RunMain(const std::vector<std::string>& arguments) {
+  try {
+    return Dispatch(arguments);
+  } catch (const Error& error) {
+    std::cerr << "natsl-bench: error: " << error.what() << "\n";
+    return static_cast<int>(error.code());
+  } catch (const std::bad_alloc&) {
+    std::cerr << "natsl-bench: error: out of memory\n";
+  } catch (const std::exception& error) {
+    std::cerr << "natsl-bench: error: internal: " << error.what() << "\n";
+  }
+  return static_cast<int>(ErrorCode::kInternal);
+}
+
+}  // namespace natsl::cli

@@ -1,0 +1,79 @@
+// `natsl-bench inspect requests`: the requests of tasks, one JSON line each.
+#include <CLI/CLI.hpp>
+#include <iostream>
+
+#include "cli/model_options.h"
+#include "cli/task_options.h"
+#include "cli/verbs/inspect.h"
+#include "core/json.h"
+#include "evaluators/request_plan.h"
+#include "evaluators/score.h"
+
+namespace natsl::cli {
+namespace {
+
+using core::Json;
+
+struct RequestsOptions {
+  TaskSelection selection;
+  std::string tokenizer;
+};
+
+Json ToJson(const tasks::Request& request) {
+  Json json;
+  json["type"] = evaluators::Name(evaluators::KindOf(request));
+  if (const auto* pair = std::get_if<tasks::LoglikelihoodRequest>(&request)) {
+    json["context"] = pair->context;
+    json["continuation"] = pair->continuation;
+  } else if (const auto* rolling = std::get_if<tasks::RollingRequest>(&request)) {
+    json["context"] = "";
+    json["continuation"] = rolling->text;
+    if (rolling->max_length) json["max_length"] = *rolling->max_length;
+  } else {
+    const auto& generate = std::get<tasks::GenerateRequest>(request);
+    json["context"] = generate.prompt;
+    json["gen_kwargs"] = core::ParseJson(evaluators::GenerationArguments(generate), "request",
+                                         ErrorCode::kInternal);
+  }
+  return json;
+}
+
+void Run(const RequestsOptions& options) {
+  std::shared_ptr<const model_adapters::Tokenizer> tokenizer;
+  const auto tasks = LoadTasks(options.selection, [&](const std::string& text) {
+    if (options.tokenizer.empty()) {
+      throw UsageError("a task is built to a length: give --tokenizer to count its tokens");
+    }
+    if (!tokenizer) tokenizer = model_adapters::OpenTokenizer(options.tokenizer);
+    return static_cast<int64_t>(tokenizer->Encode(text, false).size());
+  });
+  for (const evaluators::SelectedTask& task : tasks) {
+    for (const int64_t index : task.documents) {
+      const tasks::DocumentRequests document = task.task->Requests(index);
+      for (size_t r = 0; r < document.requests.size(); ++r) {
+        Json line;
+        line["task"] = task.name;
+        line["doc_id"] = document.doc_id;
+        line["request"] = r;
+        line.update(ToJson(document.requests[r]));
+        line["target"] = document.target;
+        std::cout << core::PythonJson(line) << '\n';
+      }
+    }
+  }
+}
+
+}  // namespace
+
+void AddInspectRequests(CLI::App& inspect) {
+  CLI::App* verb = inspect.add_subcommand(
+      "requests", "Requests of tasks as JSONL: task, doc_id, request, type, context, continuation "
+                  "or gen_kwargs, target");
+  auto options = std::make_shared<RequestsOptions>();
+  AddTaskSelection(*verb, options->selection);
+  verb->add_option("--tokenizer", options->tokenizer,
+                   "Folder or file: for tasks that are built to a length in tokens");
+  verb->callback([options] { Run(*options); });
+}
+
+}  // namespace natsl::cli
