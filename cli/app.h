@@ -16,9 +16,9 @@ inline constexpr int kStopped = 130;
 
 /// What verbs share. Lives as long as the command line is parsed and run.
 struct Context {
-  int status = 0;                   ///< exit status where no Error is thrown
+  int status = 0;                      ///< exit status where no Error is thrown
   std::vector<std::string> arguments;  ///< after the settings file was put in
-  std::set<std::string> from_file;  ///< option names that the settings file gave
+  std::set<std::string> from_file;     ///< option names that the settings file gave
 };
 
 /// Runs the program on argv without the program's name; returns the exit status.

@@ -92,8 +92,10 @@ void RequireModelExists(const ModelOptions& options) {
       IsNative(options.model) ? options.model : options.model.substr(kScripted.size());
   std::error_code error;
   if (!std::filesystem::exists(path, error)) {
-    throw ModelError("{}: no such file or folder; --model takes a checkpoint folder with "
-                     "config.json, model.safetensors and a tokenizer", path);
+    throw ModelError(
+        "{}: no such file or folder; --model takes a checkpoint folder with "
+        "config.json, model.safetensors and a tokenizer",
+        path);
   }
 }
 

@@ -15,7 +15,8 @@ void AddRunOptions(CLI::App& app, RunOptions& options) {
   app.add_option("--output", options.output,
                  "Folder for results.json, report.md and samples; a run that was stopped goes on "
                  "when it is started again with the same folder");
-  app.add_option("--log-samples", options.log_samples, "Which documents get a row in samples_*.jsonl")
+  app.add_option("--log-samples", options.log_samples,
+                 "Which documents get a row in samples_*.jsonl")
       ->check(CLI::IsMember({"all", "wrong", "none"}))
       ->capture_default_str();
   app.add_option("--cache", options.cache,

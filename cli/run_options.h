@@ -1,6 +1,7 @@
 // Options of `run`, shared with the verbs that go back to a finished run.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 

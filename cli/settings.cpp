@@ -102,9 +102,9 @@ std::vector<reports::Setting> CollectSettings(const CLI::App& app,
       value = ToJson(option->get_default_str());
     }
     settings.push_back({name, core::PythonJson(value),
-                        option->count() == 0           ? "default"
-                        : from_file.contains(name)     ? "file"
-                                                       : "flag"});
+                        option->count() == 0       ? "default"
+                        : from_file.contains(name) ? "file"
+                                                   : "flag"});
   }
   return settings;
 }

@@ -1,4 +1,4 @@
-// Nearest names, for messages about unknown ones.
+// Nearest names, for messages about unknown options and verbs.
 #pragma once
 
 #include <string>
@@ -6,13 +6,7 @@
 
 namespace natsl::cli {
 
-/// Number of edits (insert, delete, replace, swap of neighbours) between two names.
-int EditDistance(const std::string& a, const std::string& b);
-
-/// At most three of `names` that are near to `name`, nearest first.
-std::vector<std::string> Nearest(const std::string& name, const std::vector<std::string>& names);
-
-/// "; did you mean --limit?", or "" where nothing is near.
+/// "; did you mean --limit?", or "" where none of `names` is near.
 std::string DidYouMean(const std::string& name, const std::vector<std::string>& names);
 
 }  // namespace natsl::cli

@@ -64,7 +64,7 @@ void AddTaskSelection(CLI::App& app, TaskSelection& selection) {
 
 std::vector<evaluators::SelectedTask> LoadTasks(
     const TaskSelection& selection, std::function<int64_t(const std::string&)> count_tokens) {
-  const std::vector<std::string> names = tasks::ResolveTasks(selection.tasks);
+  const std::vector<tasks::TaskChoice> choices = tasks::ResolveTasks(selection.tasks);
   if (std::error_code error; !std::filesystem::is_directory(selection.data, error)) {
     throw DataError("{}: no such folder; --data takes the folder that holds the datasets",
                     selection.data);
@@ -91,12 +91,12 @@ std::vector<evaluators::SelectedTask> LoadTasks(
   if (!selection.ids.empty()) subset.ids = ReadIds(selection.ids);
 
   std::vector<evaluators::SelectedTask> selected;
-  for (const std::string& name : names) {
+  for (const tasks::TaskChoice& choice : choices) {
+    options.parameters = choice.parameters;
     evaluators::SelectedTask task;
-    task.name = name;
-    task.task = InContext("task " + name,
-                          [&] { return tasks::FindTask(name).load(data, options); });
-    evaluators::Subset chosen = evaluators::ChooseDocuments(name, *task.task, subset);
+    task.name = choice.name;
+    task.task = InContext("task " + choice.name, [&] { return choice.entry->load(data, options); });
+    evaluators::Subset chosen = evaluators::ChooseDocuments(choice.name, *task.task, subset);
     task.documents = std::move(chosen.documents);
     task.subset = std::move(chosen.description);
     task.num_fewshot = selection.num_fewshot.value_or(0);

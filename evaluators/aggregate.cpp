@@ -57,8 +57,8 @@ reports::MetricRecord Aggregate(const tasks::MetricCard& card,
     record.standard_error = record.value;
     return record;
   }
-  const tasks::metrics::Aggregate aggregate = tasks::metrics::AggregateMetric(
-      card, values, core::statistics::kDefaultReplicates, threads);
+  const tasks::metrics::Aggregate aggregate =
+      tasks::metrics::AggregateMetric(card, values, core::statistics::kDefaultReplicates, threads);
   record.value = ToNumber(aggregate.value);
   record.standard_error = ToNumber(aggregate.error);
   return record;
@@ -93,18 +93,22 @@ reports::GroupRecord AggregateGroup(const tasks::GroupEntry& group,
       row.higher_is_better = metric->higher_is_better;
       row.n += metric->n;
       sizes.push_back(metric->n);
-      if (metric->value.value) values.push_back(*metric->value.value);
-      else missing_value = fmt::format("task {}: {}", task->name, metric->value.reason);
-      if (metric->standard_error.value) errors.push_back(*metric->standard_error.value);
-      else missing_error = fmt::format("task {}: {}", task->name, metric->standard_error.reason);
+      if (metric->value.value)
+        values.push_back(*metric->value.value);
+      else
+        missing_value = fmt::format("task {}: {}", task->name, metric->value.reason);
+      if (metric->standard_error.value)
+        errors.push_back(*metric->standard_error.value);
+      else
+        missing_error = fmt::format("task {}: {}", task->name, metric->standard_error.reason);
     }
     row.value = missing_value.empty()
                     ? ToNumber(statistics::GroupMean(values, sizes, group.weight_by_size))
                     : reports::Number::Missing(missing_value);
-    row.standard_error =
-        !missing_error.empty() ? reports::Number::Missing(missing_error)
-        : group.weight_by_size ? ToNumber(statistics::PooledGroupError(errors, sizes))
-                               : ToNumber(statistics::UnweightedGroupError(errors));
+    row.standard_error = !missing_error.empty() ? reports::Number::Missing(missing_error)
+                         : group.weight_by_size
+                             ? ToNumber(statistics::PooledGroupError(errors, sizes))
+                             : ToNumber(statistics::UnweightedGroupError(errors));
     record.metrics.push_back(std::move(row));
   }
   return record;

@@ -19,15 +19,15 @@ class Statement {
   Statement(Statement&& other) noexcept;
   Statement& operator=(Statement&&) = delete;
 
-  Statement& Bind(int column, int64_t value);       ///< columns count from 1
+  Statement& Bind(int column, int64_t value);  ///< columns count from 1
   Statement& BindText(int column, std::string_view value);
   Statement& BindBlob(int column, std::string_view value);
   /// True: a row is there. False: done; the statement is ready for the next use.
   bool Step();
   void Reset();
 
-  int64_t Int(int column) const;                    ///< result columns count from 0
-  std::string_view Bytes(int column) const;         ///< valid until the next step
+  int64_t Int(int column) const;             ///< result columns count from 0
+  std::string_view Bytes(int column) const;  ///< valid until the next step
 
  private:
   sqlite3* database_;

@@ -43,8 +43,13 @@ class Collector final : public BatchListener {
   Collector(RequestKind kind, std::span<const Request> requests, std::span<Result> computed,
             std::span<Result> answers, std::vector<Origin>& origin, Answers& totals,
             const ExecuteOptions& options)
-      : kind_(kind), requests_(requests), computed_(computed), answers_(answers), origin_(origin),
-        totals_(totals), options_(options) {}
+      : kind_(kind),
+        requests_(requests),
+        computed_(computed),
+        answers_(answers),
+        origin_(origin),
+        totals_(totals),
+        options_(options) {}
 
   bool Wanted(size_t index) override { return origin_[index] == Origin::kNone; }
 
@@ -97,8 +102,9 @@ void ReadJournal(RequestKind kind, Journal& journal, std::vector<Result>& answer
 }
 
 template <typename Request, typename Result>
-void ReadCache(RequestKind kind, const std::vector<Request>& requests, const ExecuteOptions& options,
-               std::vector<Result>& answers, std::vector<Origin>& origin) {
+void ReadCache(RequestKind kind, const std::vector<Request>& requests,
+               const ExecuteOptions& options, std::vector<Result>& answers,
+               std::vector<Origin>& origin) {
   std::vector<std::pair<int64_t, std::string>> journal;
   for (size_t i = 0; i < requests.size(); ++i) {
     if (origin[i] != Origin::kNone) continue;

@@ -28,9 +28,9 @@ struct Answers {
 };
 
 struct ExecuteOptions {
-  Journal* journal = nullptr;     ///< may be absent
-  ResponseCache* cache = nullptr; ///< may be absent
-  Progress* progress = nullptr;   ///< may be absent
+  Journal* journal = nullptr;      ///< may be absent
+  ResponseCache* cache = nullptr;  ///< may be absent
+  Progress* progress = nullptr;    ///< may be absent
   std::function<bool()> stop_requested = [] { return false; };
 };
 

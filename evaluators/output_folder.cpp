@@ -36,8 +36,10 @@ OutputFolder::OutputFolder(fs::path path, bool overwrite) : path_(std::move(path
   if (overwrite) RemoveEarlierRun();
   if (!has_journal() && fs::exists(path_ / "results.json", error)) {
     ::close(lock_);
-    throw UsageError("{}: holds results.json of another run; choose another folder with --output, "
-                     "or give --overwrite", path_.string());
+    throw UsageError(
+        "{}: holds results.json of another run; choose another folder with --output, "
+        "or give --overwrite",
+        path_.string());
   }
 }
 
@@ -71,13 +73,16 @@ void OutputFolder::Lock() {
       const int reason = errno;
       ::close(lock_);
       if (reason == EWOULDBLOCK) {
-        throw UsageError("{}: another run is writing to this folder; wait for it, or choose "
-                         "another with --output", path_.string());
+        throw UsageError(
+            "{}: another run is writing to this folder; wait for it, or choose "
+            "another with --output",
+            path_.string());
       }
       throw UsageError("{}: cannot lock it: {}", file.string(), std::strerror(reason));
     }
     // A run that ended in between has removed the file: then this lock holds nothing.
-    struct stat held {}, there {};
+    struct stat held {
+    }, there{};
     if (::fstat(lock_, &held) == 0 && ::stat(file.c_str(), &there) == 0 &&
         held.st_ino == there.st_ino) {
       return;

@@ -59,9 +59,8 @@ RequestPlan BuildRequestPlan(const std::vector<SelectedTask>& tasks, int threads
     core::ParallelFor(count, threads, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const auto at = static_cast<size_t>(i);
-        InContext("task " + selected.name, [&] {
-          built[at] = selected.task->Requests(selected.documents[at]).requests;
-        });
+        InContext("task " + selected.name,
+                  [&] { built[at] = selected.task->Requests(selected.documents[at]).requests; });
       }
     });
     plan.slots[t].resize(selected.documents.size());

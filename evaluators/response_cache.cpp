@@ -35,11 +35,11 @@ void ResponseCache::Append(const std::vector<std::pair<std::string, std::string>
 
 std::string CacheScope(const model_adapters::ModelInfo& info,
                        const std::vector<std::pair<std::string, std::string>>& extra) {
-  std::string scope = fmt::format("schema={}\nweights={}\ntokenizer={}\ndtype={}\ndevice={}\n"
-                                  "max_length={}\n",
-                                  kResponseSchema, info.weights_fingerprint,
-                                  info.tokenizer_fingerprint, info.dtype, info.device,
-                                  info.max_length);
+  std::string scope = fmt::format(
+      "schema={}\nweights={}\ntokenizer={}\ndtype={}\ndevice={}\n"
+      "max_length={}\n",
+      kResponseSchema, info.weights_fingerprint, info.tokenizer_fingerprint, info.dtype,
+      info.device, info.max_length);
   for (const auto& [name, value] : info.settings) scope += fmt::format("{}={}\n", name, value);
   for (const auto& [name, value] : extra) scope += fmt::format("{}={}\n", name, value);
   return scope;

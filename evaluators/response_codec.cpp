@@ -17,10 +17,8 @@ static_assert(std::endian::native == std::endian::little, "stored answers are li
 class Writer {
  public:
   template <typename T>
-    requires std::is_arithmetic_v<T>
-  void Put(T value) {
-    bytes_.append(reinterpret_cast<const char*>(&value), sizeof(value));
-  }
+  requires std::is_arithmetic_v<T>
+  void Put(T value) { bytes_.append(reinterpret_cast<const char*>(&value), sizeof(value)); }
   void Put(const std::string& text) {
     Put(core::Size(text));
     bytes_ += text;
@@ -41,10 +39,8 @@ class Reader {
   explicit Reader(std::string_view bytes) : left_(bytes) {}
 
   template <typename T>
-    requires std::is_arithmetic_v<T>
-  void Get(T& value) {
-    std::memcpy(&value, Take(sizeof(T)).data(), sizeof(T));
-  }
+  requires std::is_arithmetic_v<T>
+  void Get(T& value) { std::memcpy(&value, Take(sizeof(T)).data(), sizeof(T)); }
   void Get(bool& value) {
     uint8_t byte = 0;
     Get(byte);
@@ -62,7 +58,9 @@ class Reader {
   }
 
  private:
-  static Error Damaged() { return DataError("a stored answer is damaged: remove it and run again"); }
+  static Error Damaged() {
+    return DataError("a stored answer is damaged: remove it and run again");
+  }
   std::string_view Take(size_t count) {
     if (count > left_.size()) throw Damaged();
     const std::string_view taken = left_.substr(0, count);

@@ -129,8 +129,8 @@ reports::SampleRecord ToSample(const ScoredDocument& scored, const tasks::TaskCa
       sample.wrong = false;
     }
   }
-  const Json doc = core::ParseJson(sample.doc_json, "document", ErrorCode::kInternal,
-                                   {.python_numbers = true});
+  const Json doc =
+      core::ParseJson(sample.doc_json, "document", ErrorCode::kInternal, {.python_numbers = true});
   sample.doc_hash = core::Sha256Hex(core::PythonJson(doc, 2));
   sample.prompt_hash =
       core::Sha256Hex(sample.requests.empty() ? "" : sample.requests.front().context);
@@ -155,19 +155,19 @@ void Count(const ScoredDocument& scored, reports::RequestCounts& counts) {
 void AddWarnings(reports::TaskRecord& record) {
   const reports::RequestCounts& counts = record.counts;
   if (counts.failed_documents > 0) {
-    record.warnings.push_back(fmt::format(
-        "{} of {} documents have no score because a request failed", counts.failed_documents,
-        record.evaluated));
+    record.warnings.push_back(
+        fmt::format("{} of {} documents have no score because a request failed",
+                    counts.failed_documents, record.evaluated));
   }
   if (counts.skipped_documents > 0) {
-    record.warnings.push_back(fmt::format(
-        "{} of {} documents were skipped because they are too long for the model",
-        counts.skipped_documents, record.evaluated));
+    record.warnings.push_back(
+        fmt::format("{} of {} documents were skipped because they are too long for the model",
+                    counts.skipped_documents, record.evaluated));
   }
   if (counts.truncated_requests > 0) {
-    record.warnings.push_back(fmt::format(
-        "{} of {} requests were truncated ({} tokens cut in all)", counts.truncated_requests,
-        counts.requests, counts.truncated_tokens));
+    record.warnings.push_back(fmt::format("{} of {} requests were truncated ({} tokens cut in all)",
+                                          counts.truncated_requests, counts.requests,
+                                          counts.truncated_tokens));
   }
 }
 
@@ -229,8 +229,8 @@ reports::TaskRecord ScoreTask(const SelectedTask& selected,
           const auto document = static_cast<size_t>(first + i);
           const auto at = static_cast<size_t>(i);
           InContext("task " + selected.name, [&] {
-            chunk[at] = ScoreDocument(selected, selected.documents[document], slots[document],
-                                      answers);
+            chunk[at] =
+                ScoreDocument(selected, selected.documents[document], slots[document], answers);
             samples[at] = ToSample(chunk[at], card, filters, filter);
           });
         }

@@ -13,9 +13,9 @@ namespace natsl::evaluators {
 
 /// At most one of the three is given; nothing: all documents.
 struct SubsetOptions {
-  std::optional<int64_t> limit;        ///< the first N
-  std::optional<int64_t> sample;       ///< N drawn without replacement
-  uint64_t sample_seed = 1234;         ///< the same documents for any model
+  std::optional<int64_t> limit;              ///< the first N
+  std::optional<int64_t> sample;             ///< N drawn without replacement
+  uint64_t sample_seed = 1234;               ///< the same documents for any model
   std::optional<std::set<std::string>> ids;  ///< those with these ids ("task:id", or "id")
 
   bool all() const { return !limit && !sample && !ids; }

@@ -24,7 +24,8 @@ std::string PairKey(std::string_view context, std::string_view continuation) {
 /// The start of a text, for an error message.
 std::string Shortened(const std::string& text) {
   constexpr size_t kShown = 60;
-  const std::string json = core::Json(text).dump(-1, ' ', false, core::Json::error_handler_t::replace);
+  const std::string json =
+      core::Json(text).dump(-1, ' ', false, core::Json::error_handler_t::replace);
   return json.size() <= kShown ? json : json.substr(0, kShown) + "...";
 }
 

@@ -18,8 +18,8 @@ constexpr int64_t kMinWidth = 3;
 /// a plain decimal number.
 std::optional<int> Decimals(const std::string& text) {
   double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value,
-                                            std::chars_format::fixed);
+  const auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed);
   if (text.empty() || error != std::errc() || end != text.data() + text.size()) return {};
   const size_t point = text.find('.');
   if (point == std::string::npos) return 0;
@@ -85,8 +85,10 @@ std::string MarkdownTable(const std::vector<std::string>& header,
       if (row[c].empty()) continue;
       any = true;
       const std::optional<int> decimals = Decimals(row[c]);
-      if (!decimals) column.numeric = false;
-      else column.decimals = std::max(column.decimals, *decimals);
+      if (!decimals)
+        column.numeric = false;
+      else
+        column.decimals = std::max(column.decimals, *decimals);
     }
     column.numeric &= any;
     column.width = std::max(column.width, core::CountCodePoints(header[c]));

@@ -7,9 +7,7 @@
 namespace natsl::reports {
 namespace {
 
-std::string Short(const std::string& hash) {
-  return hash.empty() ? "none" : hash.substr(0, 16);
-}
+std::string Short(const std::string& hash) { return hash.empty() ? "none" : hash.substr(0, 16); }
 
 std::string Percent(int64_t part, int64_t whole) {
   if (whole == 0) return "0 %";
@@ -20,9 +18,12 @@ std::string Percent(int64_t part, int64_t whole) {
 std::string Cell(const std::string& text) {
   std::string out;
   for (const char c : text) {
-    if (c == '|') out += "\\|";
-    else if (c == '\n') out += ' ';
-    else out += c;
+    if (c == '|')
+      out += "\\|";
+    else if (c == '\n')
+      out += ' ';
+    else
+      out += c;
   }
   return out;
 }
@@ -39,8 +40,8 @@ std::string Warnings(const RunRecord& record) {
     }
     for (const MetricRecord& metric : task.metrics) {
       if (!metric.value.value) {
-        out += fmt::format("- {}: {} has no value: {}\n", task.name, metric.name,
-                           metric.value.reason);
+        out +=
+            fmt::format("- {}: {} has no value: {}\n", task.name, metric.name, metric.value.reason);
       }
     }
   }
@@ -84,8 +85,8 @@ std::string RunMarkdown(const RunRecord& record) {
       {"longest input (tokens)", fmt::format("{}", model.max_length)},
       {"vocabulary", fmt::format("{}", model.vocabulary)},
       {"weights SHA-256", model.weights_fingerprint},
-      {"tokenizer SHA-256", model.tokenizer_fingerprint.empty() ? "none"
-                                                                : model.tokenizer_fingerprint}};
+      {"tokenizer SHA-256",
+       model.tokenizer_fingerprint.empty() ? "none" : model.tokenizer_fingerprint}};
   for (const auto& [name, value] : model.settings) rows.push_back({Cell(name), Cell(value)});
   out += MarkdownTable({"", "Value"}, rows) + "\n";
   out += "## Settings\n\n";

@@ -60,11 +60,11 @@ struct TaskRecord {
   std::string name, summary, dataset, split, protocol, output_type, licence, few_shot;
   std::string version_json = "null";  ///< the protocol's task version: 1.0, 3
   int64_t num_fewshot = 0;
-  int64_t documents = 0;   ///< of the split
-  int64_t evaluated = 0;   ///< of them in this run
-  std::string subset;      ///< "" all; otherwise how they were chosen
+  int64_t documents = 0;  ///< of the split
+  int64_t evaluated = 0;  ///< of them in this run
+  std::string subset;     ///< "" all; otherwise how they were chosen
   std::string data_sha256;
-  std::string hash;        ///< over all samples' document, prompt and target hashes
+  std::string hash;                        ///< over all samples' document, prompt and target hashes
   std::vector<int32_t> first_request_ids;  ///< empty where the model has no ids
   std::vector<MetricRecord> metrics;
   RequestCounts counts;
@@ -100,10 +100,10 @@ struct RunRecord {
 
 /// One request of a sample and its answer.
 struct RequestRecord {
-  std::string context;        ///< lm-evaluation-harness's arg_0
-  std::string argument_json;  ///< its arg_1 as JSON text; "": none
+  std::string context;                ///< lm-evaluation-harness's arg_0
+  std::string argument_json;          ///< its arg_1 as JSON text; "": none
   std::vector<std::string> response;  ///< as Python's str writes it: {"-1.875", "False"}
-  std::string finish;         ///< eos, stop, length; "" where nothing is generated
+  std::string finish;                 ///< eos, stop, length; "" where nothing is generated
   int64_t context_tokens = 0, output_tokens = 0, truncated_tokens = 0;
 };
 
@@ -122,9 +122,9 @@ struct SampleRecord {
   std::string filter = "none";
   std::vector<std::string> filtered;  ///< one a request; empty: the responses as they are
   std::vector<SampleMetricRecord> metrics;
-  std::string extra_json;             ///< further keys; "": none
-  std::string not_scored;             ///< why there are no metrics; "": there are
-  bool wrong = true;                  ///< false: the task's first accuracy-like metric is full
+  std::string extra_json;  ///< further keys; "": none
+  std::string not_scored;  ///< why there are no metrics; "": there are
+  bool wrong = true;       ///< false: the task's first accuracy-like metric is full
   std::string doc_hash, prompt_hash, target_hash;  ///< SHA-256, as the reference computes them
 };
 

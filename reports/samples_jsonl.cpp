@@ -28,7 +28,7 @@ Json Arguments(const SampleRecord& sample) {
 }
 
 template <typename Value>
-Json Each(const SampleRecord& sample, Value RequestRecord::* field) {
+Json Each(const SampleRecord& sample, Value RequestRecord::*field) {
   Json json = Json::array();
   for (const RequestRecord& request : sample.requests) json.push_back(request.*field);
   return json;
@@ -52,8 +52,8 @@ void AddMetric(Json& json, const SampleMetricRecord& metric) {
 std::string SampleLine(const SampleRecord& sample) {
   Json json;
   json["doc_id"] = sample.doc_id;
-  json["doc"] = core::ParseJson(sample.doc_json, "sample", ErrorCode::kInternal,
-                                {.python_numbers = true});
+  json["doc"] =
+      core::ParseJson(sample.doc_json, "sample", ErrorCode::kInternal, {.python_numbers = true});
   json["target"] = sample.target;
   json["arguments"] = Arguments(sample);
   json["resps"] = Json::array();

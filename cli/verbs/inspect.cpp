@@ -12,7 +12,6 @@ void AddInspect(CLI::App& app) {
   AddInspectTokens(*inspect);
   AddInspectRequests(*inspect);
   AddInspectScore(*inspect);
-  AddInspectModel(*inspect);
 }
 
 }  // namespace natsl::cli

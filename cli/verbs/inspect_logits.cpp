@@ -1,5 +1,6 @@
 // `natsl-bench inspect logits`: logits and hidden states of given ids, file to file.
 #include <CLI/CLI.hpp>
+#include <cstring>
 
 #include "cli/model_options.h"
 #include "cli/verbs/inspect.h"
@@ -78,8 +79,9 @@ void Run(const LogitsOptions& options) {
 
 void AddInspectLogits(CLI::App& inspect) {
   CLI::App* verb = inspect.add_subcommand(
-      "logits", "Logits of given ids: every tensor input_ids.* [1, T] of a safetensors file gives "
-                "logits.* [T, vocabulary] in another");
+      "logits",
+      "Logits of given ids: every tensor input_ids.* [1, T] of a safetensors file gives "
+      "logits.* [T, vocabulary] in another");
   auto options = std::make_shared<LogitsOptions>();
   AddModelOptions(*verb, options->model);
   verb->add_option("--input", options->input, "Safetensors file with input_ids.*")->required();

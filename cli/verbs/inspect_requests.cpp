@@ -32,8 +32,8 @@ Json ToJson(const tasks::Request& request) {
   } else {
     const auto& generate = std::get<tasks::GenerateRequest>(request);
     json["context"] = generate.prompt;
-    json["gen_kwargs"] = core::ParseJson(evaluators::GenerationArguments(generate), "request",
-                                         ErrorCode::kInternal);
+    json["gen_kwargs"] =
+        core::ParseJson(evaluators::GenerationArguments(generate), "request", ErrorCode::kInternal);
   }
   return json;
 }
@@ -67,8 +67,9 @@ void Run(const RequestsOptions& options) {
 
 void AddInspectRequests(CLI::App& inspect) {
   CLI::App* verb = inspect.add_subcommand(
-      "requests", "Requests of tasks as JSONL: task, doc_id, request, type, context, continuation "
-                  "or gen_kwargs, target");
+      "requests",
+      "Requests of tasks as JSONL: task, doc_id, request, type, context, continuation "
+      "or gen_kwargs, target");
   auto options = std::make_shared<RequestsOptions>();
   AddTaskSelection(*verb, options->selection);
   verb->add_option("--tokenizer", options->tokenizer,

@@ -33,9 +33,9 @@ void Run(const ModelOptions& options) {
     if (results[i].error) {
       line["error"] = *results[i].error;
     } else {
-      const model_adapters::EncodedPair pair = model_adapters::EncodePair(
-          *tokenizer, requests[i].context, requests[i].continuation, ToBosPolicy(options.bos),
-          model->Info().max_length);
+      const model_adapters::EncodedPair pair =
+          model_adapters::EncodePair(*tokenizer, requests[i].context, requests[i].continuation,
+                                     ToBosPolicy(options.bos), model->Info().max_length);
       line["context_ids"] = pair.context;
       line["continuation_ids"] = pair.continuation;
       if (results[i].skipped) {
@@ -54,8 +54,9 @@ void Run(const ModelOptions& options) {
 
 void AddInspectScore(CLI::App& inspect) {
   CLI::App* verb = inspect.add_subcommand(
-      "score", "Scores of continuations: JSONL {\"context\", \"continuation\"} on stdin; stdout "
-               "adds context_ids, continuation_ids, logprob, is_greedy, dropped_ids");
+      "score",
+      "Scores of continuations: JSONL {\"context\", \"continuation\"} on stdin; stdout "
+      "adds context_ids, continuation_ids, logprob, is_greedy, dropped_ids");
   auto options = std::make_shared<ModelOptions>();
   AddModelOptions(*verb, *options);
   AddTextOptions(*verb, *options);

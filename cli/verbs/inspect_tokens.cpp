@@ -32,7 +32,8 @@ void Run(const TokensOptions& options) {
 
 void AddInspectTokens(CLI::App& inspect) {
   CLI::App* verb = inspect.add_subcommand(
-      "tokens", "Ids of texts: JSONL {\"text\"} on stdin, {\"text\", \"ids\", \"decoded\"} on stdout");
+      "tokens",
+      "Ids of texts: JSONL {\"text\"} on stdin, {\"text\", \"ids\", \"decoded\"} on stdout");
   auto options = std::make_shared<TokensOptions>();
   verb->add_option("--tokenizer", options->tokenizer,
                    "Model folder, tokenizer.json or tokenizer.model")

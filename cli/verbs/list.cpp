@@ -15,19 +15,22 @@ namespace {
 void ListModels() {
   std::vector<std::vector<std::string>> rows;
   for (const model_adapters::Family& family : model_adapters::Families()) {
-    rows.push_back({std::string(family.model_type), "checkpoint folder (model_type in config.json)"});
+    rows.push_back(
+        {std::string(family.model_type), "checkpoint folder (model_type in config.json)"});
   }
   rows.push_back({"scripted:FILE", "answers from a JSONL file"});
-  rows.push_back({"checked:A,B", "runs two models and compares them; A and B may end in @float32, "
-                                 "@bfloat16, @cpu, @cuda"});
+  rows.push_back({"checked:A,B",
+                  "runs two models and compares them; A and B may end in @float32, "
+                  "@bfloat16, @cpu, @cuda"});
   std::cout << reports::MarkdownTable({"Model", "What"}, rows);
 }
 
 void ListTokenizers() {
   std::cout << reports::MarkdownTable(
       {"File", "What"},
-      {{"tokenizer.json", "byte-level BPE, BPE with byte fallback, Unigram, WordPiece, WordLevel "
-                          "(also tokenizer.json.gz)"},
+      {{"tokenizer.json",
+        "byte-level BPE, BPE with byte fallback, Unigram, WordPiece, WordLevel "
+        "(also tokenizer.json.gz)"},
        {"tokenizer.model, spiece.model", "sentencepiece"},
        {"tokenizer_config.json", "start and end tokens, model_max_length: read beside the above"}});
 }
@@ -58,9 +61,12 @@ void AddList(CLI::App& app) {
   tasks->add_flag("--verbose", options->verbose, "Each task's card: data, protocol, metrics");
   tasks->add_flag("--markdown", options->markdown, "The cards as the page docs/tasks.md");
   tasks->callback([options] {
-    if (options->markdown) PrintTaskPage(std::cout);
-    else if (options->verbose) PrintTaskCards(std::cout);
-    else PrintTaskNames(std::cout);
+    if (options->markdown)
+      PrintTaskPage(std::cout);
+    else if (options->verbose)
+      PrintTaskCards(std::cout);
+    else
+      PrintTaskNames(std::cout);
   });
   list->add_subcommand("models", "Model families and adapters")->callback(ListModels);
   list->add_subcommand("tokenizers", "Tokenizer files")->callback(ListTokenizers);

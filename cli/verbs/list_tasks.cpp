@@ -29,14 +29,9 @@ std::string Metrics(const tasks::TaskCard& card) {
 }
 
 std::vector<std::pair<const char*, std::string>> Fields(const tasks::TaskCard& card) {
-  return {{"dataset", card.dataset},
-          {"split", card.split},
-          {"protocol", card.protocol},
-          {"version", card.version},
-          {"type", card.output_type},
-          {"metrics", Metrics(card)},
-          {"few-shot", card.few_shot},
-          {"licence", card.licence}};
+  return {{"dataset", card.dataset},   {"split", card.split},      {"protocol", card.protocol},
+          {"version", card.version},   {"type", card.output_type}, {"metrics", Metrics(card)},
+          {"few-shot", card.few_shot}, {"licence", card.licence}};
 }
 
 }  // namespace

@@ -70,8 +70,10 @@ void RequireSame(evaluators::Journal& journal, const std::string& part, const Id
   }
   const std::string differences = evaluators::Differences(stored, now);
   if (differences.empty()) return;
-  throw UsageError("{}: holds a run that differs from this one ({}); choose another folder with "
-                   "--output, or give --overwrite", folder, differences);
+  throw UsageError(
+      "{}: holds a run that differs from this one ({}); choose another folder with "
+      "--output, or give --overwrite",
+      folder, differences);
 }
 
 Identity ModelIdentity(const model_adapters::ModelInfo& info) {
@@ -100,8 +102,7 @@ std::vector<reports::ExecutionRecord::TaskShare> Shares(const std::vector<Select
   for (const SelectedTask& task : tasks) shares.push_back({.task = task.name});
   for (size_t kind = 0; kind < answers.origin.size(); ++kind) {
     for (size_t i = 0; i < answers.origin[kind].size(); ++i) {
-      reports::ExecutionRecord::TaskShare& share =
-          shares[static_cast<size_t>(plan.owner[kind][i])];
+      reports::ExecutionRecord::TaskShare& share = shares[static_cast<size_t>(plan.owner[kind][i])];
       ++share.requests;
       share.cached += answers.origin[kind][i] == Origin::kCache;
       share.resumed += answers.origin[kind][i] == Origin::kJournal;
@@ -114,7 +115,9 @@ std::vector<reports::ExecutionRecord::TaskShare> Shares(const std::vector<Select
 class RunVerb {
  public:
   RunVerb(const RunOptions& options, const CLI::App& app, const Context& context)
-      : options_(options), context_(context), settings_(ResultSettings(app, context.from_file)),
+      : options_(options),
+        context_(context),
+        settings_(ResultSettings(app, context.from_file)),
         phases_(clock_),
         progress_(options.quiet        ? ProgressStyle::kQuiet
                   : StderrIsTerminal() ? ProgressStyle::kLive
@@ -182,8 +185,8 @@ class RunVerb {
     if (!options_.cache.empty()) {
       cache = std::make_unique<evaluators::ResponseCache>(
           options_.cache,
-          evaluators::CacheScope(model_->Info(), {{"batch-tokens",
-                                                   std::to_string(options_.model.batch_tokens)}}));
+          evaluators::CacheScope(model_->Info(),
+                                 {{"batch-tokens", std::to_string(options_.model.batch_tokens)}}));
     }
     evaluators::ExecuteOptions execute;
     execute.journal = &journal;
@@ -197,8 +200,10 @@ class RunVerb {
   }
 
   int Stopped() {
-    progress_.Note(fmt::format("stopped; what was finished is in {}: run the same command again to "
-                               "go on", options_.output));
+    progress_.Note(
+        fmt::format("stopped; what was finished is in {}: run the same command again to "
+                    "go on",
+                    options_.output));
     return kStopped;
   }
 
@@ -219,8 +224,10 @@ class RunVerb {
     int64_t failed = 0;
     for (const reports::TaskRecord& task : record.tasks) failed += task.counts.failed_documents;
     if (failed == 0) return 0;
-    throw ModelError("{} documents have no score because a request failed; samples_*.jsonl tells "
-                     "why (\"not_scored\")", failed);
+    throw ModelError(
+        "{} documents have no score because a request failed; samples_*.jsonl tells "
+        "why (\"not_scored\")",
+        failed);
   }
 
   void WriteTimings(const Answers& answers, const std::filesystem::path& folder) {
@@ -236,9 +243,9 @@ class RunVerb {
     core::WriteFileAtomic(folder / "timings.json", reports::TimingsJson(execution));
     for (const reports::ExecutionRecord::TaskShare& share : execution.tasks) {
       if (share.cached == 0) continue;
-      progress_.Note(fmt::format("{}: {:.1f} % of the answers came from the cache", share.task,
-                                 100.0 * static_cast<double>(share.cached) /
-                                     static_cast<double>(share.requests)));
+      progress_.Note(fmt::format(
+          "{}: {:.1f} % of the answers came from the cache", share.task,
+          100.0 * static_cast<double>(share.cached) / static_cast<double>(share.requests)));
     }
   }
 
@@ -262,7 +269,8 @@ void AddRun(CLI::App& app, Context& context) {
   AddRunOptions(*verb, *options);
   verb->footer(
       "Example:\n"
-      "  natsl-bench run --model DIR --tasks lambada_openai,piqa,hellaswag --data DIR --output OUT\n"
+      "  natsl-bench run --model DIR --tasks lambada_openai,piqa,hellaswag --data DIR --output "
+      "OUT\n"
       "Exit status: 0 done, 2 wrong command line or output folder, 3 data, 4 model, 5 internal,\n"
       "130 stopped by a signal (run the same command again to go on).");
   verb->callback(

@@ -35,10 +35,9 @@ int64_t UniqueTokens(std::vector<std::vector<TokenId>>& sequences) {
 std::vector<std::vector<TokenId>> Encode(const RequestPlan& plan, const ModelOptions& options) {
   const auto tokenizer = OpenModelTokenizer(options);
   const auto bos = ToBosPolicy(options.bos);
-  const int64_t max_length =
-      options.max_length.value_or(model_adapters::LoadModelSpec(options.model)
-                                      .max_positions.value_or(
-                                          tokenizer->model_max_length().value_or(2048)));
+  const int64_t max_length = options.max_length.value_or(
+      model_adapters::LoadModelSpec(options.model)
+          .max_positions.value_or(tokenizer->model_max_length().value_or(2048)));
   std::vector<std::vector<TokenId>> sequences(plan.loglikelihood.size() + plan.generate.size());
   core::ParallelFor(core::Size(sequences), options.threads, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
@@ -52,10 +51,10 @@ std::vector<std::vector<TokenId>> Encode(const RequestPlan& plan, const ModelOpt
                              pair.continuation.end() - 1);
       } else {
         const auto& request = plan.generate[at - plan.loglikelihood.size()];
-        sequences[at] = model_adapters::EncodePrompt(*tokenizer, request.prompt, bos, max_length,
-                                                     request.max_new_tokens,
-                                                     request.middle_truncate_to)
-                            .ids;
+        sequences[at] =
+            model_adapters::EncodePrompt(*tokenizer, request.prompt, bos, max_length,
+                                         request.max_new_tokens, request.middle_truncate_to)
+                .ids;
       }
     }
   });
@@ -79,8 +78,8 @@ void PrintPlan(const std::vector<evaluators::SelectedTask>& tasks, const Request
   for (size_t t = 0; t < tasks.size(); ++t) {
     std::array<int64_t, evaluators::kRequestKinds> counts{};
     for (size_t kind = 0; kind < counts.size(); ++kind) {
-      counts[kind] = std::count(plan.owner[kind].begin(), plan.owner[kind].end(),
-                                static_cast<int32_t>(t));
+      counts[kind] =
+          std::count(plan.owner[kind].begin(), plan.owner[kind].end(), static_cast<int32_t>(t));
     }
     rows.push_back({tasks[t].name, fmt::format("{}", tasks[t].documents.size()),
                     fmt::format("{}", counts[0]), fmt::format("{}", counts[1]),
