@@ -12,17 +12,20 @@
 namespace natsl::cli {
 namespace {
 
-/// The groups that the user named, or that a wildcard of theirs matches wholly.
+/// The groups that the user named. A member with parameters ("name@4096") is a member too.
 std::vector<reports::GroupRecord> Groups(const std::string& task_list,
                                          const std::vector<reports::TaskRecord>& tasks) {
   std::vector<reports::GroupRecord> records;
   for (const tasks::GroupEntry& group : tasks::Groups()) {
     const std::string wrapped = "," + task_list + ",";
-    if (wrapped.find("," + group.name + ",") == std::string::npos) continue;
+    if (wrapped.find("," + group.name + ",") == std::string::npos &&
+        wrapped.find("," + group.name + "@") == std::string::npos) {
+      continue;
+    }
     std::vector<const reports::TaskRecord*> members;
     for (const std::string& name : group.tasks) {
       for (const reports::TaskRecord& task : tasks) {
-        if (task.name == name) members.push_back(&task);
+        if (task.name == name || task.name.starts_with(name + "@")) members.push_back(&task);
       }
     }
     if (!members.empty()) records.push_back(evaluators::AggregateGroup(group, members));

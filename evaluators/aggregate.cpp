@@ -25,6 +25,44 @@ const reports::MetricRecord* FindMetric(const reports::TaskRecord& task, const s
   return nullptr;
 }
 
+/// The unweighted mean of the columns that a group names.
+reports::MetricRecord ColumnAverage(const tasks::GroupEntry& group,
+                                    std::span<const reports::TaskRecord* const> members) {
+  reports::MetricRecord row;
+  row.name = "average";
+  row.aggregation = "mean";
+  std::vector<double> values, errors;
+  std::string missing, missing_error;
+  for (const tasks::GroupColumn& column : group.columns) {
+    const reports::MetricRecord* metric = nullptr;
+    for (const reports::TaskRecord* task : members) {
+      if (task->name != column.task) continue;
+      for (const reports::MetricRecord& candidate : task->metrics) {
+        if (candidate.name == column.metric) metric = &candidate;
+      }
+    }
+    if (metric == nullptr || !metric->value.value) {
+      missing = fmt::format("{} has no {}", column.task, column.metric);
+      continue;
+    }
+    values.push_back(*metric->value.value);
+    row.n += metric->n;
+    if (metric->standard_error.value) {
+      errors.push_back(*metric->standard_error.value);
+    } else {
+      missing_error = fmt::format("{}: {}", column.task, metric->standard_error.reason);
+    }
+  }
+  row.value = missing.empty() ? ToNumber(statistics::GroupMean(
+                                    values, std::vector<int64_t>(values.size(), 1), false))
+                              : reports::Number::Missing(missing);
+  row.standard_error =
+      !missing.empty()         ? reports::Number::Missing(missing)
+      : !missing_error.empty() ? reports::Number::Missing(missing_error)
+                               : ToNumber(statistics::UnweightedGroupError(errors));
+  return row;
+}
+
 }  // namespace
 
 const char* Name(tasks::Aggregation aggregation) {
@@ -68,7 +106,7 @@ reports::GroupRecord AggregateGroup(const tasks::GroupEntry& group,
                                     std::span<const reports::TaskRecord* const> members) {
   reports::GroupRecord record;
   record.name = group.name;
-  record.aggregate = group.aggregate;
+  record.aggregate = group.aggregate || !group.columns.empty();
   std::vector<std::pair<std::string, std::string>> keys;
   for (const reports::TaskRecord* task : members) {
     record.tasks.push_back(task->name);
@@ -78,6 +116,7 @@ reports::GroupRecord AggregateGroup(const tasks::GroupEntry& group,
       if (std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
     }
   }
+  if (!group.columns.empty()) record.metrics.push_back(ColumnAverage(group, members));
   if (!group.aggregate) return record;
   for (const auto& [name, filter] : keys) {
     std::vector<double> values, errors;

@@ -12,6 +12,7 @@ void AddInspect(CLI::App& app) {
   AddInspectTokens(*inspect);
   AddInspectRequests(*inspect);
   AddInspectScore(*inspect);
+  AddInspectModel(*inspect);
 }
 
 }  // namespace natsl::cli
