@@ -6,8 +6,10 @@
 
 #include "cli/settings.h"
 #include "cli/suggest.h"
+#include "cli/verbs/check.h"
 #include "cli/verbs/inspect.h"
 #include "cli/verbs/list.h"
+#include "cli/verbs/rescore.h"
 #include "cli/verbs/run.h"
 #include "core/error.h"
 
@@ -71,6 +73,8 @@ int Dispatch(const std::vector<std::string>& arguments) {
   AddRun(app, context);
   AddList(app);
   AddInspect(app);
+  AddCheck(app, context);
+  AddRescore(app);
   std::vector<std::string> reversed(context.arguments.rbegin(), context.arguments.rend());
   try {
     app.parse(reversed);
@@ -86,7 +90,7 @@ int Dispatch(const std::vector<std::string>& arguments) {
                        : std::string("natsl-bench ") + ProgramVersion())
               << "\n";
   } else if (app.get_subcommands().empty()) {
-    throw UsageError("no verb given: run, list or inspect (see natsl-bench --help)");
+    throw UsageError("no verb given: run, list, inspect, check, rescore (see natsl-bench --help)");
   }
   std::cout << std::flush;
   if (!std::cout) throw UsageError("stdout: cannot write the result");

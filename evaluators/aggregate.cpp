@@ -53,13 +53,14 @@ reports::MetricRecord ColumnAverage(const tasks::GroupEntry& group,
       missing_error = fmt::format("{}: {}", column.task, metric->standard_error.reason);
     }
   }
-  row.value = missing.empty() ? ToNumber(statistics::GroupMean(
-                                    values, std::vector<int64_t>(values.size(), 1), false))
-                              : reports::Number::Missing(missing);
-  row.standard_error =
-      !missing.empty()         ? reports::Number::Missing(missing)
-      : !missing_error.empty() ? reports::Number::Missing(missing_error)
-                               : ToNumber(statistics::UnweightedGroupError(errors));
+  row.value =
+      missing.empty()
+          ? ToNumber(statistics::GroupMean(values, std::vector<int64_t>(values.size(), 1), false))
+          : reports::Number::Missing(missing);
+  row.standard_error = !missing.empty() ? reports::Number::Missing(missing)
+                       : !missing_error.empty()
+                           ? reports::Number::Missing(missing_error)
+                           : ToNumber(statistics::UnweightedGroupError(errors));
   return row;
 }
 

@@ -18,6 +18,8 @@ struct SelectedTask {
   std::vector<int64_t> documents;
   std::string subset;  ///< how they were chosen, for people; "": all
   int64_t num_fewshot = 0;
+  /// Ids that the model reads for the first request, for the record; empty where it has none.
+  std::vector<int32_t> first_request_ids;
 };
 
 enum class RequestKind { kLoglikelihood, kRolling, kGenerate };

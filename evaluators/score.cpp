@@ -188,6 +188,7 @@ reports::TaskRecord Describe(const SelectedTask& selected) {
   record.evaluated = core::Size(selected.documents);
   record.subset = selected.subset;
   record.data_sha256 = selected.task->DataFingerprint();
+  record.first_request_ids = selected.first_request_ids;
   record.deviations = card.deviations;
   record.warnings = selected.task->Warnings();
   return record;

@@ -5,14 +5,14 @@
 
 #include "core/cast.h"
 #include "core/error.h"
-#include "core/statistics/python_random.h"
+#include "core/python_random.h"
 
 namespace natsl::evaluators {
 namespace {
 
 /// `count` of [0, total) without replacement, ascending: Python's random.Random(seed).sample.
 std::vector<int64_t> Draw(int64_t total, int64_t count, uint64_t seed) {
-  std::vector<int64_t> chosen = core::statistics::PythonRandom(seed).Sample(total, count);
+  std::vector<int64_t> chosen = core::PythonRandom(seed).Sample(total, count);
   std::sort(chosen.begin(), chosen.end());
   return chosen;
 }

@@ -13,6 +13,7 @@ void AddInspect(CLI::App& app) {
   AddInspectRequests(*inspect);
   AddInspectScore(*inspect);
   AddInspectModel(*inspect);
+  AddInspectMetric(*inspect);
 }
 
 }  // namespace natsl::cli

@@ -90,7 +90,8 @@ void Print(const Json& json) {
   std::cout << reports::MarkdownTable({"", "Value"}, rows) << "\n";
   rows.clear();
   for (const Json& cost : json["costs"]) {
-    rows.push_back({cost["length"].dump(), fmt::format("{:.0f}", cost["flops_a_token"].get<double>()),
+    rows.push_back({cost["length"].dump(),
+                    fmt::format("{:.0f}", cost["flops_a_token"].get<double>()),
                     cost["kv_bytes"].dump(), cost["recurrent_bytes"].dump(),
                     cost["convolution_bytes"].dump(), cost["state_bytes"].dump()});
   }
@@ -116,8 +117,10 @@ void AddInspectModel(CLI::App& inspect) {
   verb->add_flag("--json", options->json, "As JSON");
   verb->callback([options] {
     const Json json = ToJson(*options);
-    if (options->json) std::cout << core::PythonJson(json, 2) << "\n";
-    else Print(json);
+    if (options->json)
+      std::cout << core::PythonJson(json, 2) << "\n";
+    else
+      Print(json);
   });
 }
 

@@ -8,6 +8,7 @@
 
 #include "cli/app.h"
 #include "cli/finish_run.h"
+#include "cli/first_ids.h"
 #include "cli/model_record.h"
 #include "cli/run_options.h"
 #include "cli/terminal.h"
@@ -149,6 +150,8 @@ class RunVerb {
     journal->SetNote("arguments", core::Json(context_.arguments).dump());
     journal->SetNote("model", ToJson(ToRecord(model_->Info())));
     journal->SetNote("settings", ToJson(settings_));
+    FindFirstIds(plan_, options_.model, model_->Info().max_length, tasks_);
+    journal->SetNote("first_ids", FirstIdsToJson(tasks_));
     const Answers answers = Answer(*journal);
     if (!answers.complete) return Stopped();
     return Finish(answers, folder.path());

@@ -1,0 +1,135 @@
+#include "cli/verbs/check.h"
+
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <iostream>
+#include <limits>
+
+#include "cli/app.h"
+#include "cli/model_options.h"
+#include "core/cast.h"
+#include "core/error.h"
+#include "core/python_random.h"
+#include "reports/console_table.h"
+
+namespace natsl::cli {
+namespace {
+
+using model_adapters::TokenId;
+using model_adapters::Trace;
+
+struct CheckOptions {
+  ModelOptions model;
+  std::vector<int64_t> lengths = {1, 7, 63, 64, 65, 131};
+  std::vector<int64_t> splits = {1, 16, 50, 64};
+  double bound = 0;
+  uint64_t seed = 0;
+};
+
+/// The largest difference between two traces and where it is.
+struct Deviation {
+  double largest = 0;
+  std::string where = "-";
+  int64_t first_layer_beyond = -1;  ///< of the hidden states, beyond the bound
+};
+
+/// `rows` [positions, width] of one tensor.
+void Compare(std::span<const float> a, std::span<const float> b, int64_t width,
+             const std::string& tensor, Deviation& deviation) {
+  for (size_t i = 0; i < a.size(); ++i) {
+    double difference = std::fabs(static_cast<double>(a[i]) - static_cast<double>(b[i]));
+    if (!std::isfinite(difference)) {
+      difference = a[i] == b[i] ? 0 : std::numeric_limits<double>::infinity();
+    }
+    if (difference > deviation.largest) {
+      deviation.largest = difference;
+      deviation.where = fmt::format("{}, position {}", tensor, static_cast<int64_t>(i) / width);
+    }
+  }
+}
+
+Deviation Compare(const Trace& whole, const Trace& other, double bound) {
+  Deviation deviation;
+  const auto layer_size = static_cast<size_t>(whole.tokens * whole.hidden);
+  for (int64_t layer = 0; layer <= whole.layers; ++layer) {
+    const size_t begin = static_cast<size_t>(layer) * layer_size;
+    Compare(std::span(whole.hidden_states).subspan(begin, layer_size),
+            std::span(other.hidden_states).subspan(begin, layer_size), whole.hidden,
+            layer == 0 ? "embeddings" : fmt::format("output of layer {}", layer - 1), deviation);
+    if (deviation.first_layer_beyond < 0 && !(deviation.largest <= bound)) {
+      deviation.first_layer_beyond = layer;
+    }
+  }
+  Compare(whole.logits, other.logits, core::Size(whole.logits) / whole.tokens, "logits", deviation);
+  return deviation;
+}
+
+std::vector<int64_t> Pieces(int64_t length, int64_t size) {
+  std::vector<int64_t> pieces;
+  for (int64_t at = 0; at < length; at += size) pieces.push_back(std::min(size, length - at));
+  return pieces;
+}
+
+int Run(const CheckOptions& options) {
+  const auto model = OpenTokenModel(options.model);
+  const double bound = options.bound > 0                  ? options.bound
+                       : options.model.dtype == "float32" ? 1e-4
+                                                          : 5e-2;
+  std::vector<std::vector<std::string>> rows;
+  bool failed = false;
+  for (const int64_t length : options.lengths) {
+    core::PythonRandom random(options.seed);
+    std::vector<TokenId> ids;
+    for (int64_t i = 0; i < length; ++i) {
+      ids.push_back(static_cast<TokenId>(random.RandBelow(model->Info().vocabulary)));
+    }
+    const Trace whole = model->Forward(ids, /*hidden_states=*/true, {});
+    for (const int64_t split : options.splits) {
+      if (split > 1 && split >= length) continue;
+      const std::vector<int64_t> pieces = Pieces(length, split);
+      const Deviation deviation = Compare(whole, model->Forward(ids, true, pieces), bound);
+      const bool good = deviation.largest <= bound;
+      failed |= !good;
+      rows.push_back(
+          {fmt::format("{}", length),
+           split == 1 ? "token by token" : fmt::format("pieces of {}", split),
+           fmt::format("{:.2e}", deviation.largest), deviation.where, fmt::format("{:.0e}", bound),
+           good ? "same"
+                : fmt::format("DIFFERENT from {} on",
+                              deviation.first_layer_beyond < 0 ? "the head"
+                              : deviation.first_layer_beyond == 0
+                                  ? "the embeddings"
+                                  : fmt::format("layer {}", deviation.first_layer_beyond - 1))});
+    }
+  }
+  std::cout << reports::MarkdownTable(
+      {"Length", "Whole against", "Largest difference", "Where", "Bound", "Verdict"}, rows);
+  std::cout << (failed ? "\nThe forms differ: don't trust this checkpoint's numbers here.\n"
+                       : "\nAll forms agree.\n");
+  return failed ? static_cast<int>(ErrorCode::kRegression) : 0;
+}
+
+}  // namespace
+
+void AddCheck(CLI::App& app, Context& context) {
+  CLI::App* verb = app.add_subcommand(
+      "check", "Whole pass, pieces with carried state and token by token give the same");
+  auto options = std::make_shared<CheckOptions>();
+  AddModelOptions(*verb, options->model);
+  verb->add_option("--lengths", options->lengths, "Sequence lengths, with commas between")
+      ->delimiter(',')
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 24))
+      ->capture_default_str();
+  verb->add_option("--splits", options->splits, "Sizes of the pieces (1: token by token)")
+      ->delimiter(',')
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 24))
+      ->capture_default_str();
+  verb->add_option("--bound", options->bound,
+                   "Largest difference allowed (default: 1e-4 in float32, 0.05 in bfloat16)")
+      ->check(CLI::PositiveNumber);
+  verb->add_option("--seed", options->seed, "Seed of the random ids")->capture_default_str();
+  verb->footer("Exit status: 0 all forms agree, 1 they differ.");
+  verb->callback([options, &context] { context.status = Run(*options); });
+}
+
+}  // namespace natsl::cli
