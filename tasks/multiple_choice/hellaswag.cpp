@@ -54,17 +54,20 @@ core::Json Convert(const core::JsonObject& record) {
   // The published file has numbers where the hub's columns have strings of one digit.
   const core::Json& label = record.At("label");
   if (label.is_string() && label.get_ref<const std::string&>().empty()) {
-    throw record.Wrong("label", "0 to 3 (an empty label marks a split without labels, as test)");
+    throw record.Wrong("label",
+                       "0 to 3 (an empty label marks a split without labels, such as test)");
   }
   if (label.is_string()) {
     const std::string& text = label.get_ref<const std::string&>();
     if (text.size() != 1 || text[0] < '0' || text[0] > '3') throw record.Wrong("label", "0 to 3");
   }
-  columns["label"] =
-      label.is_string() ? label.get<std::string>() : std::to_string(record.Int("label"));
+  const int64_t gold =
+      label.is_string() ? label.get_ref<const std::string&>()[0] - '0' : record.Int("label");
+  if (gold < 0 || gold > 3) throw record.Wrong("label", "0 to 3");
+  columns["label"] = std::to_string(gold);
   columns["query"] = CleanHellaswagText(context);
   columns["choices"] = std::move(endings);
-  columns["gold"] = std::atoi(columns["label"].get_ref<const std::string&>().c_str());
+  columns["gold"] = gold;
   return columns;
 }
 
@@ -123,7 +126,6 @@ Choices Render(const core::JsonObject& record) {
     throw DataError("{}: \"endings\" has {} entries, expected 4", record.where(),
                     document.choices.size());
   }
-  if (document.gold < 0 || document.gold > 3) throw record.Wrong("label", "0 to 3");
   document.target = record.String("label");
   return document;
 }

@@ -1,0 +1,105 @@
+// Dataset manifests: what the program knows of each dataset, and whether a data folder has it.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace natsl::tasks {
+
+struct ManifestFile {
+  std::string path;                   ///< relative to the data folder
+  std::string split;                  ///< "train", "validation" or "test"
+  std::optional<int64_t> bytes;       ///< unpacked
+  std::optional<std::string> sha256;  ///< of the unpacked bytes
+  std::optional<int64_t> rows;
+};
+
+/// Fields as data_manifests/README.md documents them.
+struct Manifest {
+  std::string name;
+  std::string title;
+  std::string home;
+  std::string hub;       ///< "" none
+  std::string revision;  ///< "" none named
+  std::string licence;
+  std::vector<std::string> tasks;
+  std::string layout;
+  std::vector<std::pair<std::string, std::string>> fields;
+  std::vector<ManifestFile> files;
+};
+
+/// Reads and validates one manifest. Throws Error (data): "where: ..." with field and expectation.
+Manifest ParseManifest(std::string_view text, const std::string& where);
+
+/// All manifests of this build, by name.
+const std::vector<Manifest>& Manifests();
+/// Error (usage) with the nearest names where there is none.
+const Manifest& FindManifest(const std::string& name);
+
+enum class FileState {
+  kRight,       ///< size and hash are as the manifest says
+  kUnverified,  ///< there, but the manifest knows neither size nor hash
+  kMissing,
+  kWrongSize,
+  kWrongHash,
+  kUnreadable,
+};
+constexpr const char* Name(FileState state) {
+  switch (state) {
+    case FileState::kRight:
+      return "right";
+    case FileState::kUnverified:
+      return "present, nothing known to compare with";
+    case FileState::kMissing:
+      return "missing";
+    case FileState::kWrongSize:
+      return "wrong size";
+    case FileState::kWrongHash:
+      return "wrong hash";
+    case FileState::kUnreadable:
+      return "unreadable";
+  }
+  return "?";
+}
+
+struct FileCheck {
+  const Manifest* manifest = nullptr;
+  const ManifestFile* file = nullptr;
+  FileState state = FileState::kMissing;
+  std::filesystem::path found;  ///< empty where missing
+  int64_t bytes = 0;            ///< found, unpacked
+  std::string sha256;           ///< found, of the unpacked bytes; "" where not read
+  std::string detail;           ///< for people: what was found and expected
+};
+
+/// Checks one file of a manifest in a data folder.
+FileCheck VerifyFile(const std::filesystem::path& root, const Manifest& manifest,
+                     const ManifestFile& file);
+
+/// Checks the files of the named datasets (none: of all) in a data folder. A hub cache isn't
+/// looked at: its files are other ones. Throws Error (usage) for an unknown name, Error (data)
+/// where `root` isn't a folder.
+std::vector<FileCheck> VerifyData(const std::filesystem::path& root,
+                                  const std::vector<std::string>& names);
+
+/// Where a dataset's files are for a data folder: those of the manifest that exist, and those in a
+/// hub cache's snapshot.
+struct DatasetLocation {
+  std::vector<std::filesystem::path> files;
+  std::vector<std::filesystem::path> hub_files;
+};
+DatasetLocation LocateDataset(const std::filesystem::path& root, const Manifest& manifest);
+
+/// A file of the source tree, built in (cmake/EmbedFiles.cmake).
+struct EmbeddedFile {
+  const char* name;
+  const char* content;
+};
+std::vector<EmbeddedFile> EmbeddedManifests();
+
+}  // namespace natsl::tasks
