@@ -5,6 +5,7 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <cmath>
 #include <functional>
@@ -31,6 +32,17 @@ Floats Values(int64_t count) {
     value = static_cast<float>(static_cast<int32_t>(state)) * 0x1p-31F;
   }
   return values;
+}
+
+/// The same as 16-bit floats: the upper halves are bfloat16; as float16 they are finite too once
+/// the exponent's highest bit is cleared.
+std::vector<uint16_t> Halves(int64_t count, DType dtype) {
+  std::vector<uint16_t> halves;
+  for (const float value : Values(count)) {
+    const auto upper = static_cast<uint16_t>(std::bit_cast<uint32_t>(value) >> 16);
+    halves.push_back(dtype == DType::kBFloat16 ? upper : upper & 0xBFFF);
+  }
+  return halves;
 }
 
 double BestSeconds(int repetitions, const std::function<void()>& body) {
@@ -93,12 +105,14 @@ void Gemv(benchmark::State& state) {
   args.m = state.range(1);
   args.n = state.range(2);
   args.k = state.range(3);
-  const Floats weight = Values(args.n * args.k * core::ByteSize(dtype) / 4);
+  const bool wide = dtype == DType::kFloat32;
+  const Floats floats = Values(wide ? args.n * args.k : 0);
+  const std::vector<uint16_t> halves = Halves(wide ? 0 : args.n * args.k, dtype);
   const Floats x = Values(args.m * args.k);
   Floats y(static_cast<size_t>(args.m * args.n));
   args.x = x.data();
   args.x_stride = args.k;
-  args.weight = weight.data();
+  args.weight = wide ? static_cast<const void*>(floats.data()) : halves.data();
   args.weight_dtype = dtype;
   args.y = y.data();
   args.y_stride = args.n;
@@ -108,7 +122,7 @@ void Gemv(benchmark::State& state) {
     benchmark::ClobberMemory();
   }
   state.SetLabel(std::string(core::Name(dtype)));
-  SetReadShare(state, static_cast<double>(weight.size()) * 4);
+  SetReadShare(state, static_cast<double>(args.n * args.k * core::ByteSize(dtype)));
   SetFlops(state, 2.0 * static_cast<double>(args.m * args.n * args.k));
 }
 void GemvShapes(benchmark::internal::Benchmark* benchmark) {

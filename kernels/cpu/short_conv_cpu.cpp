@@ -1,5 +1,6 @@
-// The short convolution on the processor: blocks of channels x tokens over all cores. Every output
-// is the same sum in the same order wherever a sequence is split.
+// The short convolution on the processor: blocks of channels x tokens over all cores, row by row,
+// so that memory is read in order and a row's predecessors are still in the cache. Every output is
+// the same sum in the same order wherever a sequence is split.
 #include "kernels/cpu/mixer_targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -8,57 +9,78 @@
 #include <hwy/highway.h>
 
 #include "kernels/cpu/simd-inl.h"
-#include "kernels/cpu/simd_limits.h"
 #include "kernels/short_conv.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace natsl::kernels::HWY_NAMESPACE {
 namespace {
 
-/// Tokens [begin, end) of a sequence, channels [channel, channel + count) with count <= lanes.
-/// `taps`: the weights of the channels, [width, lanes].
-HWY_INLINE void Filter(const ShortConvArgs& args, int64_t sequence, int64_t begin, int64_t end,
-                       int64_t channel, int64_t count, const float* taps) {
-  const int64_t lanes = FloatLanes();
-  const int64_t first = args.offsets[sequence];
-  const float* x = static_cast<const float*>(args.x) + first * args.x_stride + channel;
-  float* y = static_cast<float*>(args.y) + first * args.y_stride + channel;
-  const int64_t history = args.width - 1;
-  const float* tail = history > 0 ? args.tails[sequence] + channel : nullptr;
-  const bool whole = count == lanes;
-  const auto load = [&](const float* p)
-                        HWY_ATTR { return whole ? hn::LoadU(kFloats, p) : LoadFirst(p, count); };
-  const FloatVector bias = args.bias != nullptr ? load(args.bias + channel) : hn::Zero(kFloats);
-  for (int64_t t = begin; t < end; ++t) {
-    FloatVector sum = bias;
-    for (int64_t j = 0; j < args.width; ++j) {
-      const int64_t source = t - history + j;
-      const float* input =
-          source < 0 ? tail + (source + history) * args.channels : x + source * args.x_stride;
-      sum = hn::MulAdd(hn::LoadU(kFloats, taps + j * lanes), load(input), sum);
+/// taps[j * stride + i] = weight[i, j]: a row of taps meets a row of inputs.
+HWY_INLINE void Transpose(const float* weight, int64_t channels, int64_t width, float* taps,
+                          int64_t stride) {
+  int64_t i = 0;
+  if (width == 4) {
+    const int64_t lanes = FloatLanes();
+    for (; i + lanes <= channels; i += lanes) {
+      FloatVector columns[4];
+      hn::LoadInterleaved4(kFloats, weight + i * 4, columns[0], columns[1], columns[2], columns[3]);
+      for (int j = 0; j < 4; ++j) hn::StoreU(columns[j], kFloats, taps + j * stride + i);
     }
-    if (args.activation == ActivationKind::kSilu) sum = Silu(sum);
-    if (whole) {
-      hn::StoreU(sum, kFloats, y + t * args.y_stride);
-    } else {
-      StoreFirst(sum, y + t * args.y_stride, count);
-    }
+  }
+  for (; i < channels; ++i) {
+    for (int64_t j = 0; j < width; ++j) taps[j * stride + i] = weight[i * width + j];
   }
 }
 
-/// Channels [begin, end) of tokens [first, last) of a sequence. `taps`: room for width whole
-/// vectors.
-void FilterBlock(const ShortConvArgs& args, int64_t sequence, int64_t first, int64_t last,
-                 int64_t begin, int64_t end, float* taps) {
+/// One output row of `channels`: the inputs of its window are rows[0 .. width - 1], oldest first.
+/// kWidth is the width, or 0 for any.
+template <int kWidth>
+HWY_INLINE void FilterRow(const float* const* rows, const float* taps, int64_t stride, int64_t any,
+                          const float* bias, bool silu, int64_t channels, float* y) {
   const int64_t lanes = FloatLanes();
-  for (int64_t channel = begin; channel < end; channel += lanes) {
-    const int64_t count = end - channel < lanes ? end - channel : lanes;
+  const int64_t width = kWidth > 0 ? kWidth : any;
+  const auto filter = [&](const auto& load) HWY_ATTR {
+    FloatVector sum = bias != nullptr ? load(bias) : hn::Zero(kFloats);
+#pragma GCC unroll 4
+    for (int64_t j = 0; j < width; ++j)
+      sum = hn::MulAdd(load(taps + j * stride), load(rows[j]), sum);
+    return silu ? Silu(sum) : sum;
+  };
+  int64_t i = 0;
+  for (; i + lanes <= channels; i += lanes) {
+    const auto load = [&](const float* p) HWY_ATTR { return hn::LoadU(kFloats, p + i); };
+    hn::StoreU(filter(load), kFloats, y + i);
+  }
+  if (i < channels) {
+    const auto load = [&](const float* p) HWY_ATTR { return LoadFirst(p + i, channels - i); };
+    StoreFirst(filter(load), y + i, channels - i);
+  }
+}
+
+/// Channels [begin, end) of tokens [first, last) of a sequence. `taps`: width rows of end - begin
+/// floats; `rows`: width pointers.
+void FilterBlock(const ShortConvArgs& args, int64_t sequence, int64_t first, int64_t last,
+                 int64_t begin, int64_t end, float* taps, const float** rows) {
+  const int64_t channels = end - begin;
+  const int64_t history = args.width - 1;
+  const int64_t offset = args.offsets[sequence];
+  const float* x = static_cast<const float*>(args.x) + offset * args.x_stride + begin;
+  float* y = static_cast<float*>(args.y) + offset * args.y_stride + begin;
+  const float* tail = history > 0 ? args.tails[sequence] + begin : nullptr;
+  const float* bias = args.bias != nullptr ? args.bias + begin : nullptr;
+  const bool silu = args.activation == ActivationKind::kSilu;
+  Transpose(args.weight + begin * args.width, channels, args.width, taps, channels);
+  for (int64_t t = first; t < last; ++t) {
     for (int64_t j = 0; j < args.width; ++j) {
-      for (int64_t i = 0; i < lanes; ++i) {
-        taps[j * lanes + i] = i < count ? args.weight[(channel + i) * args.width + j] : 0.0F;
-      }
+      const int64_t source = t - history + j;
+      rows[j] = source < 0 ? tail + (source + history) * args.channels : x + source * args.x_stride;
     }
-    Filter(args, sequence, first, last, channel, count, taps);
+    float* target = y + t * args.y_stride;
+    if (args.width == 4) {
+      FilterRow<4>(rows, taps, channels, 4, bias, silu, channels, target);
+    } else {
+      FilterRow<0>(rows, taps, channels, args.width, bias, silu, channels, target);
+    }
   }
 }
 
@@ -116,12 +138,13 @@ void RunShortConvCpu(const ShortConvArgs& args) {
   const auto filter = HWY_DYNAMIC_DISPATCH(FilterBlock);
 #pragma omp parallel if (count > 8)
   {
-    std::vector<float> taps(static_cast<size_t>(args.width * kMaxVectorFloats));
+    std::vector<float> taps(static_cast<size_t>(args.width * kChannelsPerItem));
+    std::vector<const float*> rows(static_cast<size_t>(args.width));
 #pragma omp for schedule(static)
     for (int64_t i = 0; i < count; ++i) {
       const Item& item = items[static_cast<size_t>(i)];
       filter(args, item.sequence, item.first, item.last, item.channel,
-             std::min(item.channel + kChannelsPerItem, args.channels), taps.data());
+             std::min(item.channel + kChannelsPerItem, args.channels), taps.data(), rows.data());
     }
   }
   UpdateTails(args);
