@@ -43,4 +43,9 @@ Json WikitextCase(const Json& sample);
 Json GroupCase(const Json& sample);
 Json GroupClassCase(const Json& sample);
 
+Json McNemarCase(const Json& sample);
+Json ProportionCase(const Json& sample);
+Json MannWhitneyCase(const Json& sample);
+Json PairedBootstrapCase(const Json& sample);
+
 }  // namespace natsl::tasks::metrics

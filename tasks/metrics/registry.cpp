@@ -42,6 +42,10 @@ const std::vector<MetricEntry>& Metrics() {
       {"squad_v1_dataset", "SQuAD 1.1 scores of a set", SquadV1DatasetCase},
       {"squad_v2", "SQuAD 2.0 exact and F1", SquadV2Case},
       {"squad_v2_dataset", "SQuAD 2.0 summary of a set", SquadV2DatasetCase},
+      {"stat_mannwhitney", "Mann-Whitney test of two samples", MannWhitneyCase},
+      {"stat_mcnemar", "McNemar test of paired outcomes", McNemarCase},
+      {"stat_paired_bootstrap", "paired difference: bootstrap and tests", PairedBootstrapCase},
+      {"stat_proportion_ci", "confidence intervals of a proportion", ProportionCase},
       {"triviaqa_exact_match", "exact match of triviaqa", TriviaQaCase},
   };
   return table;
