@@ -8,6 +8,7 @@
 #include "core/utf8.h"
 #include "tasks/data/hub_cache.h"
 #include "tasks/extrapolation/extrapolation_tasks.h"
+#include "tasks/generation/tasks.h"
 #include "tasks/groups.h"
 #include "tasks/language_modeling/tasks.h"
 #include "tasks/longbench/longbench_tasks.h"
@@ -26,6 +27,7 @@ std::vector<TaskEntry> AllTasks() {
   };
   add(LanguageModelingTasks());
   add(MultipleChoiceTasks());
+  add(GenerationTasks());
   add(ruler::RulerTasks());
   add(longbench::LongBenchTasks());
   add(extrapolation::ExtrapolationTasks());

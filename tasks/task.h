@@ -36,6 +36,8 @@ enum class Aggregation {
   kWeightedPerplexity,  ///< values (log-prob, count): exp(-sum/sum)
   kBitsPerByte,         ///< values (log-prob, count): -sum/sum/ln 2
   kWeightedMean,        ///< values (sum, count): sum/sum
+  kBestOverThresholds,  ///< SQuAD 2.0's best score over no-answer thresholds; values (score,
+                        ///< answerable 0/1, says something 0/1, no-answer probability)
 };
 
 struct MetricCard {

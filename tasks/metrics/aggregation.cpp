@@ -4,6 +4,7 @@
 #include "core/error.h"
 #include "core/statistics/descriptive.h"
 #include "core/statistics/perplexity.h"
+#include "tasks/metrics/squad.h"
 
 namespace natsl::tasks::metrics {
 namespace {
@@ -48,11 +49,28 @@ Aggregate OfPairs(const MetricCard& metric, std::span<const Weighted> items) {
   }
 }
 
+/// How many numbers an entry of the aggregation has.
+size_t WidthOf(Aggregation aggregation) {
+  if (aggregation == Aggregation::kBestOverThresholds) return 4;
+  return IsWeighted(aggregation) ? 2 : 1;
+}
+
+Aggregate OfThresholds(std::span<const std::vector<double>> values) {
+  const Estimate none = Estimate::None("the protocol defines no error");
+  if (values.empty()) return {Estimate::None("the best score of no questions"), none};
+  std::vector<ThresholdItem> items;
+  items.reserve(values.size());
+  for (const auto& entry : values) {
+    items.push_back({entry[0], entry[1] != 0, entry[2] != 0, entry[3]});
+  }
+  return {BestOverThresholds(items).score / 100, none};
+}
+
 }  // namespace
 
 Aggregate AggregateMetric(const MetricCard& metric, std::span<const std::vector<double>> values,
                           int64_t replicates, int threads) {
-  const size_t width = IsWeighted(metric.aggregation) ? 2 : 1;
+  const size_t width = WidthOf(metric.aggregation);
   for (size_t i = 0; i < values.size(); ++i) {
     if (values[i].size() != width) {
       throw InternalError("metric {}: entry {} has {} values, its aggregation reads {}",
@@ -60,7 +78,9 @@ Aggregate AggregateMetric(const MetricCard& metric, std::span<const std::vector<
     }
   }
   Aggregate result{0, 0};
-  if (width == 2) {
+  if (width == 4) {
+    result = OfThresholds(values);
+  } else if (width == 2) {
     std::vector<Weighted> items;
     items.reserve(values.size());
     for (const auto& pair : values) items.push_back({pair[0], pair[1]});

@@ -48,6 +48,10 @@ std::optional<double> PythonFloat(std::string_view text);
 /// str(value) of a float.
 std::string PythonFloatText(double value);
 
+/// repr(text) of a str, and str() of a list of them: ['a', "it's"].
+std::string PythonRepr(std::string_view text);
+std::string PythonRepr(const std::vector<std::string>& texts);
+
 /// re.sub(pattern, "", text) for a list of patterns in Python's syntax (as far as ICU's engine
 /// shares it), in order. Throws Error (data) on a pattern that can't be compiled.
 class PatternRemover {

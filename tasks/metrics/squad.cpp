@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <tuple>
-#include <utility>
 
 #include "core/error.h"
 #include "tasks/metrics/python_text.h"
@@ -50,30 +48,6 @@ SquadV2Group GroupOf(std::span<const Scored> items, bool (*wanted)(const Scored&
     group.f1 = 100.0 * f1 / static_cast<double>(group.total);
   }
   return group;
-}
-
-/// Best score over all thresholds on the no-answer probability, and that threshold.
-std::pair<double, double> BestThreshold(std::span<const Scored> items, double Scored::*score) {
-  std::vector<size_t> order(items.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return items[a].probability < items[b].probability; });
-  double current = 0;
-  for (const Scored& item : items) current += item.answerable ? 0 : 1;
-  double best = current, threshold = 0;
-  for (const size_t index : order) {
-    const Scored& item = items[index];
-    if (item.answerable) {
-      current += item.*score;
-    } else if (item.says_something) {
-      current -= 1;
-    }
-    if (current > best) {
-      best = current;
-      threshold = static_cast<double>(item.probability);
-    }
-  }
-  return {100.0 * best / static_cast<double>(items.size()), threshold};
 }
 
 }  // namespace
@@ -122,6 +96,33 @@ ExactF1 SquadV1Dataset(std::span<const std::optional<std::string>> predictions,
   return {100.0 * sum.exact / total, 100.0 * sum.f1 / total};
 }
 
+BestScore BestOverThresholds(std::span<const ThresholdItem> items) {
+  if (items.empty()) throw DataError("squad_v2: no questions");
+  std::vector<size_t> order(items.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  const auto probability = [&](size_t index) {
+    return static_cast<float>(items[index].no_answer_probability);
+  };
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return probability(a) < probability(b); });
+  double current = 0;
+  for (const ThresholdItem& item : items) current += item.answerable ? 0 : 1;
+  double best = current, threshold = 0;
+  for (const size_t index : order) {
+    const ThresholdItem& item = items[index];
+    if (item.answerable) {
+      current += item.score;
+    } else if (item.says_something) {
+      current -= 1;
+    }
+    if (current > best) {
+      best = current;
+      threshold = static_cast<double>(probability(index));
+    }
+  }
+  return {100.0 * best / static_cast<double>(items.size()), threshold};
+}
+
 SquadV2Summary SquadV2Dataset(std::span<const SquadV2Item> items) {
   if (items.empty()) throw DataError("squad_v2: no questions");
   std::vector<Scored> scored;
@@ -137,9 +138,19 @@ SquadV2Summary SquadV2Dataset(std::span<const SquadV2Item> items) {
   const SquadV2Group no = GroupOf(scored, [](const Scored& item) { return !item.answerable; });
   if (has.total > 0) summary.has_answer = has;
   if (no.total > 0) summary.no_answer = no;
-  std::tie(summary.best_exact, summary.best_exact_threshold) =
-      BestThreshold(scored, &Scored::exact);
-  std::tie(summary.best_f1, summary.best_f1_threshold) = BestThreshold(scored, &Scored::f1);
+  const auto best = [&](double Scored::*score) {
+    std::vector<ThresholdItem> candidates;
+    for (size_t i = 0; i < items.size(); ++i) {
+      candidates.push_back({scored[i].*score, scored[i].answerable, scored[i].says_something,
+                            items[i].no_answer_probability});
+    }
+    return BestOverThresholds(candidates);
+  };
+  const BestScore exact = best(&Scored::exact), f1 = best(&Scored::f1);
+  summary.best_exact = exact.score;
+  summary.best_exact_threshold = exact.threshold;
+  summary.best_f1 = f1.score;
+  summary.best_f1_threshold = f1.threshold;
   return summary;
 }
 

@@ -47,6 +47,23 @@ struct SquadV2Summary {
   double best_f1 = 0, best_f1_threshold = 0;
 };
 
+/// What the search for the best no-answer threshold needs of a question.
+struct ThresholdItem {
+  double score = 0;             ///< exact or f1 of the question, 0 to 1
+  bool answerable = false;      ///< it has an answer
+  bool says_something = false;  ///< the prediction isn't ""
+  double no_answer_probability = 0;
+};
+
+/// Best sum of scores over all thresholds, times 100 / n, and the first threshold that reaches it:
+/// questions in ascending order of probability (compared as float32) become answered one by one.
+struct BestScore {
+  double score = 0;
+  double threshold = 0;
+};
+/// Throws Error (data) for no questions.
+BestScore BestOverThresholds(std::span<const ThresholdItem> items);
+
 /// Throws Error (data) for no questions.
 SquadV2Summary SquadV2Dataset(std::span<const SquadV2Item> items);
 
