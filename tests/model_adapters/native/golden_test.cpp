@@ -75,7 +75,7 @@ TEST_P(Golden, LogitsAndHiddenStates) {
   if (!std::filesystem::exists(folder / "golden.safetensors")) {
     GTEST_SKIP() << folder << " is not there";
   }
-  const auto model = OpenModel(folder.string(), {});
+  const auto model = OpenModel(folder.string(), {.threads = 2});
   const SafetensorsFile golden(folder / "golden.safetensors");
   int checked = 0;
   for (const auto& [name, tensor] : golden.tensors()) {
@@ -99,7 +99,7 @@ TEST_P(GoldenGeneration, EqualsReference) {
     GTEST_SKIP() << folder << " is not there";
   }
   const SafetensorsFile golden(folder / "golden.safetensors");
-  const auto model = OpenModel(folder.string(), {});
+  const auto model = OpenModel(folder.string(), {.threads = 2});
   const std::vector<TokenId> ids = Ids(golden, "generated_ids.13");
   TokenGenerateRequest request;
   request.prompt.assign(ids.begin(), ids.begin() + 13);

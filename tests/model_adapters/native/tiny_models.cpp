@@ -149,6 +149,7 @@ std::unique_ptr<NativeModel> OpenTiny(const TinyModel& model, OpenOptions option
       fmt::format(R"({{"vocab_size": 96, "hidden_size": 64, "num_hidden_layers": 3, {}}})",
                   model.config));
   if (!options.random_weights_seed) options.random_weights_seed = 7;
+  if (options.threads == 0) options.threads = 1;  // teams cost more than such small work
   auto opened = OpenModel((folder / "config.json").string(), options);
   std::filesystem::remove_all(folder);
   return opened;
