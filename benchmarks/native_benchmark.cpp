@@ -42,6 +42,13 @@ std::filesystem::path WriteConfig(const Subject& subject) {
   return folder;
 }
 
+std::unique_ptr<NativeModel> Open(const std::filesystem::path& folder, const char* dtype) {
+  OpenOptions options;
+  options.dtype = dtype;
+  options.random_weights_seed = 1;
+  return OpenModel(folder.string(), options);
+}
+
 std::vector<TokenId> Ids(int64_t count) {
   std::vector<TokenId> ids;
   for (int64_t i = 0; i < count; ++i) ids.push_back(static_cast<TokenId>(i * 7919 % 32000));
@@ -147,7 +154,7 @@ double MixerSeconds(const MixerSpec& mixer) {
 /// `mixer_share`: the mixing kernels' part of the prefill.
 void Prefill(benchmark::State& state, const Subject& subject) {
   const auto folder = WriteConfig(subject);
-  const auto model = OpenModel(folder.string(), {.random_weights_seed = 1});
+  const auto model = Open(folder, "float32");
   const ModelSpec spec = LoadModelSpec(folder);
   std::filesystem::remove_all(folder);
   const std::vector<TokenId> ids = Ids(kTokens);
@@ -189,7 +196,7 @@ double ReadBandwidth() {
 /// `of_bandwidth`: bytes of weights that a step reads, over its time, over the measured bandwidth.
 void Decode(benchmark::State& state, const Subject& subject, const char* dtype) {
   const auto folder = WriteConfig(subject);
-  const auto model = OpenModel(folder.string(), {.dtype = dtype, .random_weights_seed = 1});
+  const auto model = Open(folder, dtype);
   std::filesystem::remove_all(folder);
   const double bandwidth = ReadBandwidth();
   const auto session = model->NewSession(1);

@@ -60,6 +60,7 @@ StateBytes BytesOf(const SequenceState& state) {
 
 float* Arena::Take(int64_t floats) {
   constexpr int64_t kBlockFloats = int64_t{1} << 22;
+  constexpr int64_t kLine = 16;  // floats of a cache line: every state starts on one
   while (block_ < blocks_.size() && used_ + floats > blocks_[block_].numel()) {
     ++block_;
     used_ = 0;
@@ -69,7 +70,7 @@ float* Arena::Take(int64_t floats) {
     used_ = 0;
   }
   float* memory = blocks_[block_].data_ptr<float>() + used_;
-  used_ += floats;
+  used_ += (floats + kLine - 1) / kLine * kLine;
   std::memset(memory, 0, static_cast<size_t>(floats) * sizeof(float));
   return memory;
 }

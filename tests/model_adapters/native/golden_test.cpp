@@ -40,6 +40,12 @@ std::vector<TokenId> Ids(const SafetensorsFile& file, const std::string& name) {
   return ids;
 }
 
+std::unique_ptr<NativeModel> Open(const std::filesystem::path& folder) {
+  OpenOptions options;
+  options.threads = 2;
+  return OpenModel(folder.string(), options);
+}
+
 // Fails at the first element that deviates: by layer, then by position.
 void CheckHidden(const Trace& trace, std::span<const float> expected, const std::string& tensor) {
   ASSERT_EQ(trace.hidden_states.size(), expected.size()) << tensor;
@@ -75,7 +81,7 @@ TEST_P(Golden, LogitsAndHiddenStates) {
   if (!std::filesystem::exists(folder / "golden.safetensors")) {
     GTEST_SKIP() << folder << " is not there";
   }
-  const auto model = OpenModel(folder.string(), {.threads = 2});
+  const auto model = Open(folder);
   const SafetensorsFile golden(folder / "golden.safetensors");
   int checked = 0;
   for (const auto& [name, tensor] : golden.tensors()) {
@@ -99,7 +105,7 @@ TEST_P(GoldenGeneration, EqualsReference) {
     GTEST_SKIP() << folder << " is not there";
   }
   const SafetensorsFile golden(folder / "golden.safetensors");
-  const auto model = OpenModel(folder.string(), {.threads = 2});
+  const auto model = Open(folder);
   const std::vector<TokenId> ids = Ids(golden, "generated_ids.13");
   TokenGenerateRequest request;
   request.prompt.assign(ids.begin(), ids.begin() + 13);
