@@ -7,6 +7,7 @@
 #include "cli/settings.h"
 #include "cli/suggest.h"
 #include "cli/verbs/check.h"
+#include "cli/verbs/data.h"
 #include "cli/verbs/inspect.h"
 #include "cli/verbs/list.h"
 #include "cli/verbs/rescore.h"
@@ -41,16 +42,27 @@ std::vector<std::string> KnownNames(const CLI::App& app) {
   return names;
 }
 
-/// A parse failure as our one line: what is wrong, and the nearest names.
+/// "natsl-bench inspect tokens": how the verb is called.
+std::string CallOf(const CLI::App& verb) {
+  const CLI::App* parent = verb.get_parent();
+  return parent == nullptr ? verb.get_name() : CallOf(*parent) + " " + verb.get_name();
+}
+
+/// The first argument that nothing takes, options before others; "" where there is none.
+std::string FirstUnknown(const CLI::App& app) {
+  const std::vector<std::string> left = app.remaining(true);
+  for (const std::string& argument : left) {
+    if (argument.starts_with("-")) return argument.substr(0, argument.find('='));
+  }
+  return left.empty() ? "" : left.front();
+}
+
+/// A parse failure as our one line: what is wrong, and the nearest names. An unknown option goes
+/// before a missing one: it may be the same one, misspelt.
 Error ToError(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App* verb = Innermost(&app);
-  const std::string help = verb == &app ? "natsl-bench --help"
-                                        : "natsl-bench " + verb->get_parent()->get_name() +
-                                              (verb->get_parent() == &app ? "" : " ") +
-                                              verb->get_name() + " --help";
-  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
-    const std::vector<std::string> left = app.remaining(true);
-    const std::string name = left.empty() ? "" : left.front().substr(0, left.front().find('='));
+  const std::string help = CallOf(*verb) + " --help";
+  if (const std::string name = FirstUnknown(app); !name.empty()) {
     return UsageError("unknown {} {}{} (see {})", name.starts_with("-") ? "option" : "argument",
                       name, DidYouMean(name, KnownNames(*verb)), help);
   }
@@ -75,6 +87,7 @@ int Dispatch(const std::vector<std::string>& arguments) {
   AddInspect(app);
   AddCheck(app, context);
   AddRescore(app);
+  AddData(app, context);
   std::vector<std::string> reversed(context.arguments.rbegin(), context.arguments.rend());
   try {
     app.parse(reversed);
@@ -90,7 +103,8 @@ int Dispatch(const std::vector<std::string>& arguments) {
                        : std::string("natsl-bench ") + ProgramVersion())
               << "\n";
   } else if (app.get_subcommands().empty()) {
-    throw UsageError("no verb given: run, list, inspect, check, rescore (see natsl-bench --help)");
+    throw UsageError(
+        "no verb given: run, list, inspect, check, rescore, data (see natsl-bench --help)");
   }
   std::cout << std::flush;
   if (!std::cout) throw UsageError("stdout: cannot write the result");
@@ -102,6 +116,7 @@ int Dispatch(const std::vector<std::string>& arguments) {
 const char* ProgramVersion() { return NATSL_VERSION; }
 
 int RunMain(const std::vector<std::string>& arguments) {
+  std::ios::sync_with_stdio(false);
   try {
     return Dispatch(arguments);
   } catch (const Error& error) {

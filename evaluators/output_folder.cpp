@@ -33,7 +33,7 @@ OutputFolder::OutputFolder(fs::path path, bool overwrite) : path_(std::move(path
     throw UsageError("{}: cannot create the output folder: {}", path_.string(), error.message());
   }
   Lock();
-  if (overwrite) RemoveEarlierRun();
+  RemoveFiles(/*unfinished_only=*/!overwrite);
   if (!has_journal() && fs::exists(path_ / "results.json", error)) {
     ::close(lock_);
     throw UsageError(
@@ -91,18 +91,21 @@ void OutputFolder::Lock() {
   }
 }
 
-void OutputFolder::RemoveEarlierRun() const {
+void OutputFolder::RemoveFiles(bool unfinished_only) const {
   std::error_code error;
   std::vector<fs::path> ours;
   for (const fs::directory_entry& entry : fs::directory_iterator(path_, error)) {
     const std::string name = entry.path().filename().string();
-    if (name.starts_with("journal.sqlite") || name == "results.json" || name == "report.md" ||
-        name == "timings.json" || (name.starts_with("samples_") && name.ends_with(".jsonl"))) {
-      ours.push_back(entry.path());
-    }
+    const bool unfinished = name.ends_with(".tmp");
+    const bool of_a_run =
+        name.starts_with("journal.sqlite") || name.starts_with("results.json") ||
+        name.starts_with("report.md") || name.starts_with("timings.json") ||
+        (name.starts_with("samples_") && (unfinished || name.ends_with(".jsonl")));
+    if (of_a_run && (unfinished || !unfinished_only)) ours.push_back(entry.path());
   }
   for (const fs::path& file : ours) {
     if (!fs::remove(file, error)) {
+      ::close(lock_);
       throw UsageError("{}: cannot remove it: {}", file.string(), error.message());
     }
   }

@@ -22,7 +22,8 @@ class OutputFolder {
 
  private:
   void Lock();
-  void RemoveEarlierRun() const;
+  /// Removes what a killed process left half-written and, unless only that, an earlier run.
+  void RemoveFiles(bool unfinished_only) const;
 
   std::filesystem::path path_;
   std::filesystem::path created_from_;  ///< outermost folder that was created; empty: none

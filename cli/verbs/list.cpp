@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <iostream>
 
+#include "cli/verbs/data.h"
 #include "cli/verbs/list_tasks.h"
 #include "core/error.h"
 #include "kernels/registry.h"
@@ -54,7 +55,7 @@ struct ListOptions {
 }  // namespace
 
 void AddList(CLI::App& app) {
-  CLI::App* list = app.add_subcommand("list", "Tasks, models, tokenizers, kernels");
+  CLI::App* list = app.add_subcommand("list", "Tasks, models, tokenizers, datasets, kernels");
   list->require_subcommand(1);
   auto options = std::make_shared<ListOptions>();
   CLI::App* tasks = list->add_subcommand("tasks", "Tasks and groups");
@@ -70,6 +71,7 @@ void AddList(CLI::App& app) {
   });
   list->add_subcommand("models", "Model families and adapters")->callback(ListModels);
   list->add_subcommand("tokenizers", "Tokenizer files")->callback(ListTokenizers);
+  list->add_subcommand("datasets", "Datasets and their homes")->callback(ListDatasets);
   list->add_subcommand("kernels", "Kernels and their back-ends")->callback(ListKernels);
 }
 

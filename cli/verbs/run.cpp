@@ -1,5 +1,7 @@
 #include "cli/verbs/run.h"
 
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <ctime>
@@ -240,6 +242,9 @@ class RunVerb {
     execution.tasks = Shares(tasks_, plan_, answers);
     execution.batches = answers.batches;
     execution.computed_tokens = answers.computed_tokens;
+    char host[256] = "";
+    ::gethostname(host, sizeof(host) - 1);
+    execution.host = host;
     execution.threads = options_.model.threads > 0
                             ? options_.model.threads
                             : static_cast<int>(std::thread::hardware_concurrency());
