@@ -1,20 +1,55 @@
-// The build without Arrow: Parquet files are refused with the way to get the reader.
+// Loads natsl_parquet on first use.
 #include "tasks/data/parquet.h"
 
-#ifndef NATSL_WITH_ARROW
+#include <dlfcn.h>
 
 namespace natsl::tasks {
+namespace {
 
-bool HasParquet() { return false; }
+namespace fs = std::filesystem;
 
-std::vector<Record> ReadParquet(const std::filesystem::path&, const std::string& name) {
-  throw DataError(
-      "{}: this build can't read Parquet. Rebuild with Arrow: `pip install pyarrow==21.0.0 "
-      "--target "
-      "DIR`, then cmake -DNATSL_ARROW=DIR/pyarrow; or give the dataset as JSONL",
-      name);
+struct Module {
+  ReadParquetFunction read = nullptr;
+  std::string problem;
+};
+
+// Beside the program, or in the lib folder of an installation.
+Module Load() {
+  std::error_code error;
+  const fs::path folder = fs::read_symlink("/proc/self/exe", error).parent_path();
+  Module module;
+  for (const fs::path& place :
+       {folder / "natsl_parquet.so", folder.parent_path() / "lib" / "natsl" / "natsl_parquet.so"}) {
+    if (!fs::exists(place, error)) continue;
+    void* library = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL);
+    void* symbol = library == nullptr ? nullptr : dlsym(library, kReadParquetSymbol);
+    if (symbol == nullptr) {
+      module.problem = fmt::format("the Parquet reader doesn't load: {}", dlerror());
+    }
+    module.read = reinterpret_cast<ReadParquetFunction>(symbol);
+    return module;
+  }
+  module.problem =
+      "this build has no Parquet reader. To get it: pip install --target DIR pyarrow, then "
+      "cmake -DNATSL_ARROW=DIR/pyarrow and build again; or give the dataset as JSONL";
+  return module;
+}
+
+const Module& TheModule() {
+  static const Module module = Load();
+  return module;
+}
+
+}  // namespace
+
+bool HasParquet() { return TheModule().read != nullptr; }
+
+std::vector<Record> ReadParquet(const fs::path& file, const std::string& name) {
+  const Module& module = TheModule();
+  if (module.read == nullptr) throw DataError("{}: {}", name, module.problem);
+  std::vector<Record> records;
+  module.read(file.string(), name, records);
+  return records;
 }
 
 }  // namespace natsl::tasks
-
-#endif

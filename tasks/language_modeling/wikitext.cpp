@@ -1,8 +1,7 @@
 // WikiText-2 by page: word and byte perplexity, bits per byte.
 #include "tasks/language_modeling/wikitext.h"
 
-#include <array>
-#include <utility>
+#include <algorithm>
 
 #include "core/cast.h"
 #include "core/check.h"
@@ -11,6 +10,7 @@
 #include "core/utf8.h"
 #include "tasks/document_set.h"
 #include "tasks/language_modeling/tasks.h"
+#include "tasks/metrics/wikitext.h"
 
 namespace natsl::tasks {
 namespace {
@@ -24,37 +24,6 @@ std::string Replaced(std::string_view text, std::string_view from, std::string_v
        begin = at + from.size()) {
     out.append(text, begin, at - begin);
     out += to;
-  }
-  return out.append(text, begin);
-}
-
-/// OPEN\s*([^CLOSE]*?)\s*CLOSE -> OPEN\1CLOSE: white space inside the brackets goes.
-std::string TrimmedInside(std::string_view text, char open, char close) {
-  std::string out;
-  out.reserve(text.size());
-  size_t begin = 0;
-  for (size_t at; (at = text.find(open, begin)) != std::string_view::npos;) {
-    const size_t end = text.find(close, at + 1);
-    if (end == std::string_view::npos) break;
-    out.append(text, begin, at - begin);
-    out += open;
-    out += core::PythonStrip(text.substr(at + 1, end - at - 1));
-    out += close;
-    begin = end + 1;
-  }
-  return out.append(text, begin);
-}
-
-/// The rule /' [0-9]/ with its literal slashes, whose replacement is literal too.
-std::string SlashedYears(std::string_view text) {
-  std::string out;
-  size_t begin = 0;
-  for (size_t at; (at = text.find("/' ", begin)) != std::string_view::npos;) {
-    const bool matches =
-        at + 4 < text.size() && text[at + 3] >= '0' && text[at + 3] <= '9' && text[at + 4] == '/';
-    out.append(text, begin, at - begin + (matches ? 0 : 1));
-    if (matches) out += "/'[0-9]/";
-    begin = at + (matches ? 5 : 1);
   }
   return out.append(text, begin);
 }
@@ -130,8 +99,8 @@ class WikitextTask final : public Task {
       Page page;
       const std::string text = object.String("page");
       if (text.empty()) throw object.Wrong("page", "text");
-      page.text = DetokenizeWikitext(text);
-      page.words = CountSplitWords(text);
+      page.text = metrics::WikitextDetokenize(text);
+      page.words = metrics::WikitextWords(text);
       page.bytes = core::Size(text);
       pages_.push_back(std::move(page));
     }
@@ -197,45 +166,6 @@ std::vector<std::string> SplitWikitextPages(std::string_view text) {
   }
   close(text.size());
   return pages;
-}
-
-std::string DetokenizeWikitext(std::string_view page) {
-  using Rule = std::pair<std::string_view, std::string_view>;
-  constexpr std::array<Rule, 9> kSeparators = {{{" @-@ ", "-"},
-                                                {" @,@ ", ","},
-                                                {" @.@ ", "."},
-                                                {" : ", ": "},
-                                                {" ; ", "; "},
-                                                {" . ", ". "},
-                                                {" ! ", "! "},
-                                                {" ? ", "? "},
-                                                {" , ", ", "}}};
-  constexpr std::array<Rule, 8> kRest = {{{"= = = =", "===="},
-                                          {"= = =", "==="},
-                                          {"= =", "=="},
-                                          {" \u00B0 ", "\u00B0"},
-                                          {" \n", "\n"},
-                                          {"\n ", "\n"},
-                                          {" N ", " 1 "},
-                                          {" 's", "'s"}}};
-  std::string text = SlashedYears(Replaced(page, "s '", "s'"));
-  for (const auto& [from, to] : kSeparators) text = Replaced(text, from, to);
-  constexpr std::array<std::pair<char, char>, 5> kPairs = {
-      {{'(', ')'}, {'[', ']'}, {'{', '}'}, {'"', '"'}, {'\'', '\''}}};
-  for (const auto& [open, close] : kPairs) text = TrimmedInside(text, open, close);
-  for (const auto& [from, to] : kRest) text = Replaced(text, from, to);
-  return text;
-}
-
-int64_t CountSplitWords(std::string_view text) {
-  int64_t words = 1;
-  bool in_space = false;
-  for (size_t position = 0; position < text.size();) {
-    const bool space = core::IsPythonSpace(core::NextCodePoint(text, position));
-    if (space && !in_space) ++words;
-    in_space = space;
-  }
-  return words;
 }
 
 std::vector<TaskEntry> WikitextTasks() {

@@ -1,26 +1,14 @@
 // Requests and scores of multiple-choice tasks.
 #include "tasks/multiple_choice/multiple_choice_task.h"
 
-#include <cmath>
-
 #include "core/cast.h"
 #include "core/check.h"
 #include "core/json.h"
 #include "core/threads.h"
-#include "core/utf8.h"
+#include "tasks/metrics/multiple_choice.h"
 
 namespace natsl::tasks {
 namespace {
-
-/// NumPy's argmax: the first NaN if there is one, else the first maximum.
-size_t ArgMax(const std::vector<double>& values) {
-  size_t best = 0;
-  for (size_t i = 0; i < values.size(); ++i) {
-    if (std::isnan(values[i])) return i;
-    if (values[i] > values[best]) best = i;
-  }
-  return best;
-}
 
 const std::string& ContextOf(const Choices& document, size_t choice) {
   return document.contexts[document.contexts.size() == 1 ? 0 : choice];
@@ -76,13 +64,18 @@ class MultipleChoiceTask final : public Task {
     const Choices& document = documents_[static_cast<size_t>(index)];
     NATSL_CHECK(responses.size() == document.choices.size());
     std::vector<double> log_probs;
+    std::vector<bool> is_greedy;
     for (const Response& response : responses) {
-      log_probs.push_back(std::get<LoglikelihoodResult>(response).log_prob);
+      const auto& result = std::get<LoglikelihoodResult>(response);
+      log_probs.push_back(result.log_prob);
+      is_greedy.push_back(result.is_greedy);
     }
+    const metrics::ChoiceScores scores = metrics::ScoreChoices(
+        log_probs, is_greedy, document.choices, std::span<const int64_t>(&document.gold, 1));
     SampleScore score;
     for (const MetricCard& metric : card_.metrics) {
-      score.metrics.push_back(
-          {metric.name, metric.filter, {ChoiceAccuracy(metric.name, document, log_probs)}});
+      const double value = metric.name == "acc_norm" ? scores.acc_norm : scores.acc;
+      score.metrics.push_back({metric.name, metric.filter, {value}});
     }
     return score;
   }
@@ -114,18 +107,6 @@ class MultipleChoiceTask final : public Task {
 };
 
 }  // namespace
-
-double ChoiceAccuracy(const std::string& metric, const Choices& document,
-                      const std::vector<double>& log_probs) {
-  std::vector<double> values = log_probs;
-  for (size_t i = 0; i < values.size(); ++i) {
-    // An empty choice divides by zero as in the reference: -inf (or NaN), by IEEE rules.
-    const std::string& choice = document.choices[i];
-    if (metric == "acc_norm") values[i] /= static_cast<double>(core::CountCodePoints(choice));
-    if (metric == "acc_bytes") values[i] /= static_cast<double>(choice.size());
-  }
-  return static_cast<int64_t>(ArgMax(values)) == document.gold ? 1.0 : 0.0;
-}
 
 TaskCard MultipleChoiceCard(std::string name, std::string summary, std::string dataset,
                             std::string split, std::string version, std::string licence,

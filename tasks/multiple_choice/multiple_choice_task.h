@@ -35,11 +35,6 @@ struct MultipleChoiceSpec {
 std::unique_ptr<Task> LoadMultipleChoice(const MultipleChoiceSpec& spec, const DataSource& data,
                                          const TaskOptions& options);
 
-/// Metrics of a document, by the formulas of the reference: acc, acc_norm (per code point),
-/// acc_bytes (per UTF-8 byte); 1 or 0. First maximum wins; the first NaN wins over all.
-double ChoiceAccuracy(const std::string& metric, const Choices& document,
-                      const std::vector<double>& log_probs);
-
 /// The card's fields that all tasks here share.
 TaskCard MultipleChoiceCard(std::string name, std::string summary, std::string dataset,
                             std::string split, std::string version, std::string licence,

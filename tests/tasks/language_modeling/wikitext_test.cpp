@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tasks/metrics/wikitext.h"
 #include "tests/tasks/golden_support.h"
 
 namespace natsl::tasks {
@@ -30,15 +31,16 @@ TEST(WikitextTest, Detokenizer) {
        " = Robert Boulter =\n\nRobert Boulter is an English film, television and theatre actor. He "
        "had a guest-starring role (in 2000). \"Quote\"'s\n"},
   };
-  for (const auto& [page, text] : vectors) EXPECT_EQ(DetokenizeWikitext(page), text) << page;
+  for (const auto& [page, text] : vectors)
+    EXPECT_EQ(metrics::WikitextDetokenize(page), text) << page;
 }
 
 TEST(WikitextTest, WordsCountEmptyEdges) {
-  EXPECT_EQ(CountSplitWords(" = A = \n \n b "), 6);
-  EXPECT_EQ(CountSplitWords("a"), 1);
-  EXPECT_EQ(CountSplitWords(""), 1);
-  EXPECT_EQ(CountSplitWords("a\u2003\u00a0b"), 2);
-  EXPECT_EQ(CountSplitWords("a\u200bb"), 1);  // a zero-width space isn't white space
+  EXPECT_EQ(metrics::WikitextWords(" = A = \n \n b "), 6);
+  EXPECT_EQ(metrics::WikitextWords("a"), 1);
+  EXPECT_EQ(metrics::WikitextWords(""), 1);
+  EXPECT_EQ(metrics::WikitextWords("a\u2003\u00a0b"), 2);
+  EXPECT_EQ(metrics::WikitextWords("a\u200bb"), 1);  // a zero-width space isn't white space
 }
 
 TEST(WikitextTest, Pages) {

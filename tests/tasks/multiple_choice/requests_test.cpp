@@ -1,11 +1,7 @@
 // Request strings and scores of each task on small records of our own, byte for byte.
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <limits>
-
 #include "tasks/multiple_choice/hellaswag.h"
-#include "tasks/multiple_choice/multiple_choice_task.h"
 #include "tests/tasks/golden_support.h"
 
 namespace natsl::tasks {
@@ -139,22 +135,21 @@ TEST(RequestsTest, LambadaSplitsAtTheLastSpaceOnly) {
             (Pairs{{"t0  foo\n\na", " b"}}));
 }
 
-TEST(ScoreTest, FirstMaximumFirstNanLengthsInCodePoints) {
-  Choices document;
-  document.choices = {"aaaa", "é", "", "bb"};
-  const double nan = std::numeric_limits<double>::quiet_NaN();
-  const auto score = [&](const char* metric, int64_t gold, std::vector<double> log_probs) {
-    document.gold = gold;
-    return ChoiceAccuracy(metric, document, log_probs);
+TEST(ScoreTest, AccuracyByLogProbabilityAndPerCodePoint) {
+  testing::TemporaryFolder folder;
+  folder.Write("piqa/valid.jsonl", R"({"goal": "g", "sol1": "four", "sol2": "é", "label": 0})");
+  const auto task = FindTask("piqa").load(DataSource(folder.path()), {});
+  const auto score = [&](double first, double second) {
+    std::vector<Response> responses(2, LoglikelihoodResult{});
+    std::get<LoglikelihoodResult>(responses[0]).log_prob = first;
+    std::get<LoglikelihoodResult>(responses[1]).log_prob = second;
+    const SampleScore scored = task->Score(0, responses);
+    return std::pair(scored.metrics.at(0).values.at(0), scored.metrics.at(1).values.at(0));
   };
-  EXPECT_EQ(score("acc", 0, {-1, -1, -2, -3}), 1);
-  EXPECT_EQ(score("acc", 1, {-1, -1, -2, -3}), 0);
-  EXPECT_EQ(score("acc", 2, {-1, -1, nan, nan}), 1);
-  // -8/4 = -2, -1/1 = -1, -1/0 = -inf, -3/2 = -1.5; by bytes the second is -0.5.
-  EXPECT_EQ(score("acc_norm", 1, {-8, -1, -1, -3}), 1);
-  EXPECT_EQ(score("acc_norm", 0, {-3, -1, -1, -3}), 1);
-  EXPECT_EQ(score("acc_bytes", 1, {-3, -1, -1, -3}), 1);
-  EXPECT_EQ(score("acc_norm", 2, {-3, -1, 0, -3}), 1);  // 0/0 is NaN, and the first NaN wins
+  EXPECT_EQ(score(-3, -2), std::pair(0.0, 1.0));  // -3/4 against -2/1
+  EXPECT_EQ(score(-9, -2), std::pair(0.0, 0.0));  // -9/4 against -2
+  EXPECT_EQ(score(-2, -2), std::pair(1.0, 1.0));  // ties go to the first
+  EXPECT_EQ(score(-8, -2), std::pair(0.0, 1.0));
 }
 
 }  // namespace
