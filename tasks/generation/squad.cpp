@@ -103,7 +103,7 @@ std::vector<Json> SquadQuestions(const JsonObject& record) {
 
 GenerationSpec SquadV2Spec() {
   GenerationSpec spec;
-  spec.card = GenerationCard("squadv2", "answers from a passage, or none", "squad", "3",
+  spec.card = GenerationCard("squadv2", "answers from a passage, or none", "squad_v2", "3",
                              "CC BY-SA 4.0", "none: the protocol is zero-shot");
   for (const char* name : {"exact", "f1", "HasAns_exact", "HasAns_f1", "NoAns_exact", "NoAns_f1"}) {
     spec.card.metrics.push_back(
@@ -115,7 +115,7 @@ GenerationSpec SquadV2Spec() {
   }
   spec.card.deviations = {
       "HasAns_* and NoAns_* have no value where the set has no such question; the protocol says 0"};
-  spec.layout.dataset = "squad";
+  spec.layout.dataset = "squad_v2";
   spec.layout.evaluated = {"validation",
                            {"squad/dev-v2.0.json", "hub:lighteval/squad_v2:data/validation*",
                             "hub:lighteval/squad_v2:squad_v2/validation*",

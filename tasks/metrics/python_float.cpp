@@ -23,10 +23,10 @@ std::string ToAscii(std::string_view text) {
   for (size_t position = 0; position < text.size();) {
     const char32_t c = core::NextCodePoint(text, position);
     if (c >= 0x80) ascii = false;
-    if (core::IsPythonSpace(c)) {
-      out += ' ';
-    } else if (c < 0x80) {
+    if (c < 0x80) {
       out += static_cast<char>(c);
+    } else if (core::IsPythonSpace(c)) {
+      out += ' ';
     } else if (IsDecimalDigit(c)) {
       out += static_cast<char>('0' + u_charDigitValue(static_cast<UChar32>(c)));
     } else {
