@@ -1,0 +1,215 @@
+// `run` as a process: results, determinism, resumption after kills, stops, two at once.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <chrono>
+#include <filesystem>
+#include <random>
+#include <thread>
+
+#include "core/json.h"
+#include "tests/cli/program.h"
+
+namespace natsl::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using core::Json;
+
+const std::vector<std::string> kFinalFiles = {"results.json", "report.md", "samples_piqa.jsonl"};
+
+class RunTest : public testing::Test {
+ protected:
+  void Prepare(int documents, const std::string& settings) {
+    WritePiqa(folder_.path() / "data", documents);
+    WriteScript(folder_ / "script.jsonl", "piqa", folder_ / "data", settings);
+  }
+  std::vector<std::string> Arguments(const std::string& output,
+                                     const std::vector<std::string>& more = {}) {
+    std::vector<std::string> arguments = {"run",
+                                          "--model",
+                                          "scripted:" + (folder_ / "script.jsonl"),
+                                          "--tasks",
+                                          "piqa",
+                                          "--data",
+                                          folder_ / "data",
+                                          "--output",
+                                          folder_ / output,
+                                          "--quiet"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return arguments;
+  }
+  void ExpectSameFiles(const std::string& a, const std::string& b) {
+    for (const std::string& file : kFinalFiles) {
+      const std::string text = ReadText(folder_.path() / a / file);
+      EXPECT_FALSE(text.empty()) << file;
+      EXPECT_EQ(text, ReadText(folder_.path() / b / file)) << file;
+    }
+  }
+  Json Results(const std::string& output) {
+    return Json::parse(ReadText(folder_.path() / output / "results.json"));
+  }
+  TestFolder folder_;
+};
+
+TEST_F(RunTest, SameCommandSameBytesAndNothingOnStderrWhenQuiet) {
+  Prepare(30, "{}");
+  const Outcome first = RunProgram(Arguments("a"));
+  ASSERT_EQ(first.status, 0) << first.err;
+  EXPECT_EQ(first.err, "");
+  EXPECT_NE(first.out.find("|piqa"), std::string::npos);
+  ASSERT_EQ(RunProgram(Arguments("b", {"--threads", "0"})).status, 0);
+  EXPECT_EQ(ReadText(folder_ / "a/samples_piqa.jsonl"), ReadText(folder_ / "b/samples_piqa.jsonl"));
+  ASSERT_EQ(RunProgram(Arguments("c")).status, 0);
+  ExpectSameFiles("a", "c");
+  EXPECT_EQ(Results("a")["n-samples"]["piqa"]["effective"], 30);
+  // Again on a finished folder: nothing changes.
+  ASSERT_EQ(RunProgram(Arguments("c")).status, 0);
+  ExpectSameFiles("a", "c");
+}
+
+TEST_F(RunTest, OtherSettingsOnTheSameFolderAreRefusedByName) {
+  Prepare(10, "{}");
+  ASSERT_EQ(RunProgram(Arguments("a", {"--limit", "5"})).status, 0);
+  const std::string before = ReadText(folder_ / "a/results.json");
+  const Outcome other = RunProgram(Arguments("a", {"--limit", "6"}));
+  EXPECT_EQ(other.status, 2);
+  EXPECT_NE(other.err.find("--limit: 5 there, 6 now"), std::string::npos) << other.err;
+  EXPECT_EQ(ReadText(folder_ / "a/results.json"), before);
+  EXPECT_EQ(RunProgram(Arguments("a", {"--limit", "6", "--overwrite"})).status, 0);
+  WriteText(folder_ / "data/piqa/valid-labels.lst", "1\n1\n1\n1\n1\n1\n1\n1\n1\n1\n");
+  const Outcome data = RunProgram(Arguments("a", {"--limit", "6"}));
+  EXPECT_EQ(data.status, 2);
+  EXPECT_NE(data.err.find("data of piqa"), std::string::npos) << data.err;
+}
+
+TEST_F(RunTest, SubsetsAreMarked) {
+  Prepare(20, "{}");
+  ASSERT_EQ(RunProgram(Arguments("a", {"--sample", "5", "--seed", "7"})).status, 0);
+  EXPECT_NE(ReadText(folder_ / "a/report.md").find("**SUBSET** piqa: 5 of 20 drawn with seed 7"),
+            std::string::npos);
+  WriteText(folder_ / "ids", "3\npiqa:11\n");
+  ASSERT_EQ(RunProgram(Arguments("b", {"--ids", folder_ / "ids"})).status, 0);
+  EXPECT_EQ(Results("b")["n-samples"]["piqa"]["effective"], 2);
+}
+
+TEST_F(RunTest, SettingsFileGivesOptionsAndItsOriginIsTold) {
+  Prepare(20, "{}");
+  WriteText(folder_ / "settings.json",
+            "{\"limit\": 4, \"bos\": \"never\", \"log-samples\": \"none\"}");
+  ASSERT_EQ(RunProgram(Arguments("a", {"--settings", folder_ / "settings.json", "--bos", "always"}))
+                .status,
+            0);
+  const Json settings = Results("a")["natsl_bench"]["settings"];
+  EXPECT_EQ(settings["limit"]["origin"], "file");
+  EXPECT_EQ(settings["limit"]["value"], 4);
+  EXPECT_EQ(settings["bos"]["value"], "always");
+  EXPECT_EQ(settings["bos"]["origin"], "flag");
+  EXPECT_EQ(settings["dtype"]["origin"], "default");
+  EXPECT_FALSE(fs::exists(folder_ / "a/samples_piqa.jsonl"));
+}
+
+TEST_F(RunTest, CacheAnswersAnotherRunWithTheSameResult) {
+  Prepare(20, "{}");
+  ASSERT_EQ(RunProgram(Arguments("a", {"--cache", folder_ / "cache"})).status, 0);
+  ASSERT_EQ(RunProgram(Arguments("b", {"--cache", folder_ / "cache"})).status, 0);
+  ExpectSameFiles("a", "b");
+  const Json timings = Json::parse(ReadText(folder_ / "b/timings.json"));
+  EXPECT_EQ(timings["tasks"]["piqa"]["cached"], 40);
+  EXPECT_EQ(timings["batches"], 0);
+}
+
+TEST_F(RunTest, FailedRequestsAreReportedAndTheExitStatusSaysSo) {
+  Prepare(5, "{}");
+  std::string script = ReadText(folder_ / "script.jsonl");
+  const size_t at = script.find("\"logprob\"");
+  script.insert(at, "\"error\": \"server said no\", ");
+  WriteText(folder_ / "script.jsonl", script);
+  const Outcome outcome = RunProgram(Arguments("a"));
+  EXPECT_EQ(outcome.status, 4) << outcome.err;
+  const Json task = Results("a")["natsl_bench"]["tasks"][0];
+  EXPECT_EQ(task["requests"]["failed_documents"], 1);
+  EXPECT_EQ(task["metrics"][0]["n"], 4);
+}
+
+TEST_F(RunTest, KilledAtAnyMomentItGoesOnToTheSameBytes) {
+  Prepare(60, R"({"batch_requests": 4, "batch_delay_ms": 2})");
+  ASSERT_EQ(RunProgram(Arguments("whole")).status, 0);
+  std::mt19937 random(20240601);
+  int kills = 0;
+  for (int run = 0; kills < 100; ++run) {
+    const std::string output = "killed" + std::to_string(run);
+    ASSERT_LT(run, 200);
+    while (true) {
+      BackgroundProgram program(Arguments(output));
+      const auto delay = std::chrono::microseconds(random() % 60000);
+      const auto end = std::chrono::steady_clock::now() + delay;
+      while (!program.Ended() && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+      if (program.Ended()) {
+        ASSERT_EQ(program.Wait(), 0);
+        break;
+      }
+      program.Signal(SIGKILL);
+      if (program.Wait() == 128 + SIGKILL) ++kills;
+    }
+    ExpectSameFiles("whole", output);
+  }
+}
+
+/// Waits until the run has answered something.
+bool WaitForJournal(const fs::path& folder, BackgroundProgram& program) {
+  while (!fs::exists(folder / "journal.sqlite-wal")) {
+    if (program.Ended()) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
+
+TEST_F(RunTest, SecondRunOnTheFolderIsRefused) {
+  Prepare(60, R"({"batch_requests": 1, "batch_delay_ms": 50})");
+  BackgroundProgram first(Arguments("a"));
+  ASSERT_TRUE(WaitForJournal(folder_.path() / "a", first));
+  const Outcome second = RunProgram(Arguments("a"));
+  EXPECT_EQ(second.status, 2);
+  EXPECT_NE(second.err.find("another run"), std::string::npos) << second.err;
+}
+
+TEST_F(RunTest, InterruptStopsCleanlyAndSaysHowToGoOn) {
+  Prepare(60, R"({"batch_requests": 4, "batch_delay_ms": 10})");
+  ASSERT_EQ(RunProgram(Arguments("whole")).status, 0);
+  {
+    BackgroundProgram program(Arguments("a"));
+    ASSERT_TRUE(WaitForJournal(folder_.path() / "a", program));
+    std::this_thread::yield();
+    program.Signal(SIGINT);
+    const int status = program.Wait();
+    // 130 from a clean stop; 128 + SIGINT where it came before the program listened: the same.
+    EXPECT_EQ(status, 130);
+  }
+  EXPECT_FALSE(fs::exists(folder_ / "a/results.json"));
+  ASSERT_EQ(RunProgram(Arguments("a")).status, 0);
+  ExpectSameFiles("whole", "a");
+}
+
+TEST_F(RunTest, RescoreGivesTheSameBytesWithoutTheModel) {
+  Prepare(12, "{}");
+  ASSERT_EQ(RunProgram(Arguments("a")).status, 0);
+  ASSERT_EQ(RunProgram(Arguments("b")).status, 0);
+  fs::remove(folder_ / "script.jsonl");
+  for (const std::string& file : kFinalFiles) fs::remove(folder_.path() / "a" / file);
+  const Outcome outcome = RunProgram({"rescore", folder_ / "a"});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  ExpectSameFiles("a", "b");
+  EXPECT_EQ(RunProgram({"rescore", folder_ / "nothing"}).status, 2);
+}
+
+TEST_F(RunTest, PlanCountsWithoutWriting) {
+  Prepare(10, "{}");
+  const Outcome plan = RunProgram(Arguments("a", {"--plan"}));
+  EXPECT_EQ(plan.status, 0) << plan.err;
+  EXPECT_NE(plan.out.find("|piqa|       10|           20|"), std::string::npos) << plan.out;
+  EXPECT_FALSE(fs::exists(folder_ / "a"));
+}
+
+}  // namespace
+}  // namespace natsl::cli
