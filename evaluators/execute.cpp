@@ -16,7 +16,11 @@ using model_adapters::LanguageModel;
 int64_t Weight(const tasks::LoglikelihoodRequest& request) {
   return core::Size(request.context) + core::Size(request.continuation) + 1;
 }
-int64_t Weight(const tasks::RollingRequest& request) { return core::Size(request.text) + 1; }
+int64_t Weight(const tasks::RollingRequest& request) {
+  int64_t weight = core::Size(request.text) + 1;
+  for (const std::string& text : request.packed) weight += core::Size(text);
+  return weight;
+}
 int64_t Weight(const tasks::GenerateRequest& request) {
   // A generated token costs a step of its own: far more than a token that is read.
   return core::Size(request.prompt) + 16 * request.max_new_tokens + 1;

@@ -26,6 +26,8 @@ struct KeyWriter {
     std::string key = "R";
     AppendField(key, request.text);
     AppendField(key, request.max_length ? fmt::format("{}", *request.max_length) : "");
+    AppendField(key, request.whole_windows ? fmt::format("{}", *request.whole_windows) : "");
+    for (const std::string& text : request.packed) AppendField(key, text);
     return key;
   }
   std::string operator()(const tasks::GenerateRequest& request) const {

@@ -113,6 +113,7 @@ std::string Encode(const model_adapters::RollingResult& result) {
   PutBase(out, result);
   out.Put(result.log_prob);
   out.Put(result.token_log_probs);
+  out.Put(result.scored_bytes);
   return out.Take();
 }
 
@@ -139,6 +140,7 @@ void Decode(std::string_view bytes, model_adapters::RollingResult& result) {
   GetBase(in, result);
   in.Get(result.log_prob);
   in.Get(result.token_log_probs);
+  in.Get(result.scored_bytes);
   in.End();
 }
 

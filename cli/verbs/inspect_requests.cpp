@@ -29,6 +29,8 @@ Json ToJson(const tasks::Request& request) {
     json["context"] = "";
     json["continuation"] = rolling->text;
     if (rolling->max_length) json["max_length"] = *rolling->max_length;
+    if (rolling->whole_windows) json["whole_windows"] = *rolling->whole_windows;
+    if (!rolling->packed.empty()) json["packed"] = rolling->packed;
   } else {
     const auto& generate = std::get<tasks::GenerateRequest>(request);
     json["context"] = generate.prompt;

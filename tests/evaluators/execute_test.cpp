@@ -160,6 +160,11 @@ TEST(RequestKeys, AreOneToOne) {
   tasks::GenerateRequest greedy, sampled;
   sampled.sampling.temperature = 0.5;
   EXPECT_NE(RequestKey(greedy), RequestKey(sampled));
+  tasks::RollingRequest plain, whole, packed;
+  whole.whole_windows = 1;
+  packed.packed = {"text"};
+  EXPECT_NE(RequestKey(plain), RequestKey(whole));
+  EXPECT_NE(RequestKey(plain), RequestKey(packed));
 }
 
 TEST(Subset, FirstSampledAndByName) {

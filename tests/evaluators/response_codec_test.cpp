@@ -47,6 +47,18 @@ TEST(ResponseCodec, GenerationRoundTrip) {
   EXPECT_TRUE(back.skipped);
 }
 
+TEST(ResponseCodec, RollingRoundTrip) {
+  RollingResult result;
+  result.log_prob = -3.25;
+  result.scored_bytes = 77;
+  result.token_log_probs = {-1, -2.25f};
+  RollingResult back;
+  Decode(Encode(result), back);
+  EXPECT_EQ(back.log_prob, -3.25);
+  EXPECT_EQ(back.scored_bytes, 77);
+  EXPECT_EQ(back.token_log_probs, result.token_log_probs);
+}
+
 TEST(ResponseCodec, EveryCutIsRefused) {
   RollingResult result;
   result.log_prob = -3;
