@@ -79,6 +79,8 @@ const char* Name(tasks::Aggregation aggregation) {
       return "bits_per_byte";
     case tasks::Aggregation::kWeightedMean:
       return "weighted_mean";
+    case tasks::Aggregation::kBestOverThresholds:
+      return "best_over_thresholds";
   }
   return "?";
 }
