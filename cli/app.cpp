@@ -7,6 +7,7 @@
 #include "cli/settings.h"
 #include "cli/suggest.h"
 #include "cli/verbs/check.h"
+#include "cli/verbs/compare.h"
 #include "cli/verbs/data.h"
 #include "cli/verbs/inspect.h"
 #include "cli/verbs/list.h"
@@ -87,6 +88,7 @@ int Dispatch(const std::vector<std::string>& arguments) {
   AddInspect(app);
   AddCheck(app, context);
   AddRescore(app);
+  AddCompare(app, context);
   AddData(app, context);
   std::vector<std::string> reversed(context.arguments.rbegin(), context.arguments.rend());
   try {
@@ -104,7 +106,8 @@ int Dispatch(const std::vector<std::string>& arguments) {
               << "\n";
   } else if (app.get_subcommands().empty()) {
     throw UsageError(
-        "no verb given: run, list, inspect, check, rescore, data (see natsl-bench --help)");
+        "no verb given: run, list, inspect, check, rescore, compare, data (see natsl-bench "
+        "--help)");
   }
   std::cout << std::flush;
   if (!std::cout) throw UsageError("stdout: cannot write the result");
