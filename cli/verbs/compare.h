@@ -8,6 +8,6 @@ class App;
 namespace natsl::cli {
 
 struct Context;
-void AddCompare(CLI::App &app, Context &context);
+void AddCompare(CLI::App& app, Context& context);
 
-} // namespace natsl::cli
+}  // namespace natsl::cli
