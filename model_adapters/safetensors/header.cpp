@@ -310,16 +310,16 @@ SafetensorsHeader ParseSafetensors(std::span<const std::byte> file, std::string_
     SafetensorsHeader header;
     header.metadata = std::move(events.metadata);
     const std::span<const std::byte> data = file.subspan(8 + length);
-    std::vector<std::tuple<int64_t, int64_t, const std::string*>> order;  // begin, end, name
+    std::vector<std::tuple<int64_t, int64_t, std::string_view>> order;  // begin, end, name
     for (const auto& [name, entry] : events.entries) {
       header.tensors.emplace(name, CheckEntry(name, entry, data));
-      order.emplace_back(entry.offsets[0], entry.offsets[1], &name);
+      order.emplace_back(entry.offsets[0], entry.offsets[1], name);
     }
     std::ranges::sort(order);
     int64_t expected = 0;
     for (const auto& [begin, end, name] : order) {
       if (begin != expected) {
-        throw ModelError("tensor \"{}\": its data starts at {}, expected {} ({})", Printable(*name),
+        throw ModelError("tensor \"{}\": its data starts at {}, expected {} ({})", Printable(name),
                          begin, expected,
                          begin < expected ? "it overlaps another tensor" : "a hole in the file");
       }
