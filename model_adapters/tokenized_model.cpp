@@ -249,7 +249,11 @@ class TokenizedModel final : public LanguageModel {
   /// hold one: a string of n bytes lies within the last n + a few ids.
   bool MeetsStop(std::span<const TokenId> ids, const std::vector<std::string>& stops) const {
     size_t longest = 0;
-    for (const std::string& stop : stops) longest = std::max(longest, stop.size());
+    for (const std::string& stop : stops) {
+      // Every text holds the empty string: the reference stops after one token, and cuts nothing.
+      if (stop.empty()) return true;
+      longest = std::max(longest, stop.size());
+    }
     const size_t tail = std::min(ids.size(), longest + 8);
     std::string text = tokenizer_->Decode(ids.last(tail), true);
     if (!CutAtStops(text, stops)) return false;

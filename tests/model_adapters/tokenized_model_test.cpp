@@ -103,11 +103,12 @@ TEST(TokenizedModel, RollingScoresEveryIdOnce) {
 }
 
 TEST(TokenizedModel, GenerationStopsAtStringsEosAndLength) {
-  std::vector<GenerateRequest> requests(3);
+  std::vector<GenerateRequest> requests(4);
   requests[0] = {"xyz", {"zx"}, 50, {}, {}};
   requests[1] = {"xy</s>", {}, 50, {}, {}};
   requests[2] = {"xyz", {}, 5, {}, {}};
-  std::vector<GenerateResult> results(3);
+  requests[3] = {"xyz", {""}, 5, {}, {}};
+  std::vector<GenerateResult> results(4);
   Recorder recorder;
   TextOptions options;
   options.bos = BosPolicy::kNever;
@@ -120,6 +121,7 @@ TEST(TokenizedModel, GenerationStopsAtStringsEosAndLength) {
   EXPECT_EQ(results[2].text, "xyzxy");
   EXPECT_EQ(results[2].finish, FinishReason::kLength);
   EXPECT_EQ(results[2].output_tokens, 5);
+  EXPECT_EQ(results[3].text, "x");  // as the reference does with an empty stop string
 }
 
 }  // namespace
