@@ -1,6 +1,7 @@
 #include "cli/app.h"
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <iostream>
 #include <new>
 
@@ -125,6 +126,11 @@ int RunMain(const std::vector<std::string>& arguments) {
   } catch (const Error& error) {
     std::cerr << "natsl-bench: error: " << error.what() << "\n";
     return static_cast<int>(error.code());
+  } catch (const std::filesystem::filesystem_error& error) {
+    // A path of the command line's, or below one, that can't even be looked at.
+    std::cerr << "natsl-bench: error: " << error.path1().string() << ": " << error.code().message()
+              << "; give a path that this user can read\n";
+    return static_cast<int>(ErrorCode::kUsage);
   } catch (const std::bad_alloc&) {
     std::cerr << "natsl-bench: error: out of memory\n";
   } catch (const std::exception& error) {

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <filesystem>
 
+#include "cli/number_checks.h"
 #include "core/error.h"
 #include "model_adapters/checked_model.h"
 #include "model_adapters/scripted_model.h"
@@ -52,16 +53,17 @@ void AddModelOptions(CLI::App& app, ModelOptions& options) {
       ->check(CLI::IsMember({"float32", "bfloat16"}))
       ->capture_default_str();
   app.add_option("--threads", options.threads, "CPU threads (0: all cores)")
-      ->check(CLI::Range(0, 4096))
+      ->check(WholeNumber(0, 4096))
       ->capture_default_str();
   app.add_option("--batch-tokens", options.batch_tokens, "Most tokens of one packed batch")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 30))
+      ->check(WholeNumber(1, int64_t{1} << 30))
       ->capture_default_str();
   app.add_option("--max-length", options.max_length,
                  "Tokens the model may read (default: the checkpoint's own)")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 30));
+      ->check(WholeNumber(1, int64_t{1} << 30));
   app.add_option("--random-weights", options.random_weights,
-                 "Draw the weights with this seed: for a folder without a weights file");
+                 "Draw the weights with this seed: for a folder without a weights file")
+      ->check(SeedNumber());
   app.add_flag("--no-prefix-sharing", options.no_prefix_sharing,
                "Compute every request from its start");
 }
@@ -106,6 +108,13 @@ model_adapters::BosPolicy ToBosPolicy(const std::string& name) {
 }
 
 std::shared_ptr<const model_adapters::Tokenizer> OpenModelTokenizer(const ModelOptions& options) {
+  std::error_code error;
+  if (options.tokenizer.empty() && std::filesystem::is_regular_file(options.model, error)) {
+    throw ModelError(
+        "{}: is a file, expected a checkpoint folder with config.json, model.safetensors and a "
+        "tokenizer; give the folder, or a tokenizer with --tokenizer",
+        options.model);
+  }
   return model_adapters::OpenTokenizer(options.tokenizer.empty() ? options.model
                                                                  : options.tokenizer);
 }

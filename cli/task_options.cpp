@@ -1,7 +1,9 @@
 #include "cli/task_options.h"
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 
+#include "cli/number_checks.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "core/utf8.h"
@@ -29,6 +31,20 @@ std::set<std::string> ReadIds(const std::string& file) {
   return ids;
 }
 
+/// The task, loaded; an error says which one, once.
+std::unique_ptr<tasks::Task> Load(const tasks::TaskChoice& choice, const tasks::DataSource& data,
+                                  const tasks::TaskOptions& options) {
+  const std::string where = "task " + choice.name;
+  try {
+    return choice.entry->load(data, options);
+  } catch (const std::filesystem::filesystem_error& error) {
+    throw DataError("{}: {}: {}", where, error.path1().string(), error.code().message());
+  } catch (const Error& error) {
+    if (std::string_view(error.what()).starts_with(where + ":")) throw;
+    throw error.WithContext(where);
+  }
+}
+
 }  // namespace
 
 void AddTaskSelection(CLI::App& app, TaskSelection& selection) {
@@ -38,17 +54,17 @@ void AddTaskSelection(CLI::App& app, TaskSelection& selection) {
   app.add_option("--data", selection.data, "Folder of the datasets' files")->required();
   CLI::Option* limit =
       app.add_option("--limit", selection.limit, "Only the first N documents of each task")
-          ->check(CLI::PositiveNumber);
+          ->check(WholeNumber(1, kAnyCount));
   CLI::Option* sample =
       app.add_option("--sample", selection.sample,
                      "Only N documents of each task, drawn with --seed (the same for any model)")
-          ->check(CLI::PositiveNumber)
+          ->check(WholeNumber(1, kAnyCount))
           ->excludes(limit);
   app.add_option("--ids", selection.ids, "Only the documents whose ids stand in FILE, one a line")
       ->excludes(limit)
       ->excludes(sample);
   app.add_option("--num-fewshot", selection.num_fewshot, "Examples before each document")
-      ->check(CLI::Range(int64_t{0}, int64_t{10000}));
+      ->check(WholeNumber(0, 10000));
   app.add_option("--fewshot-from", selection.fewshot_from,
                  "A file to draw examples from, or first:N (the first N records are the pool, the "
                  "rest is evaluated); default: the protocol's split");
@@ -59,7 +75,8 @@ void AddTaskSelection(CLI::App& app, TaskSelection& selection) {
                "Never show the evaluated document as an example");
   app.add_option("--seed", selection.seed,
                  "Seed of few-shot draws (default 1234), generated documents (42) and --sample "
-                 "(1234)");
+                 "(1234)")
+      ->check(SeedNumber());
 }
 
 std::vector<evaluators::SelectedTask> LoadTasks(
@@ -95,7 +112,7 @@ std::vector<evaluators::SelectedTask> LoadTasks(
     options.parameters = choice.parameters;
     evaluators::SelectedTask task;
     task.name = choice.name;
-    task.task = InContext("task " + choice.name, [&] { return choice.entry->load(data, options); });
+    task.task = Load(choice, data, options);
     evaluators::Subset chosen = evaluators::ChooseDocuments(choice.name, *task.task, subset);
     task.documents = std::move(chosen.documents);
     task.subset = std::move(chosen.description);

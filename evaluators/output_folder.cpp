@@ -61,6 +61,19 @@ bool OutputFolder::has_journal() const {
   return fs::exists(path_ / Journal::kFileName, error);
 }
 
+void OutputFolder::RemoveEmptyJournal() const {
+  if (!has_journal()) return;
+  try {
+    if (Journal(path_).Count() > 0) return;
+  } catch (const Error&) {
+    return;
+  }
+  std::error_code error;
+  for (const char* suffix : {"", "-wal", "-shm"}) {
+    fs::remove(path_ / (std::string(Journal::kFileName) + suffix), error);
+  }
+}
+
 void OutputFolder::Lock() {
   const fs::path file = path_ / kLockName;
   while (true) {

@@ -19,6 +19,8 @@ class OutputFolder {
 
   const std::filesystem::path& path() const { return path_; }
   bool has_journal() const;
+  /// Removes the journal where it holds no answer. Throws nothing; what can't be read stays.
+  void RemoveEmptyJournal() const;
 
  private:
   void Lock();

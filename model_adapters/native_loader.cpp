@@ -2,6 +2,7 @@
 // since LibTorch costs every start that doesn't need it.
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <mutex>
 #include <vector>
@@ -19,13 +20,29 @@ std::filesystem::path ProgramFolder() {
   return program.parent_path();
 }
 
+constexpr const char* kCpuModule = "natsl_native";
+constexpr const char* kCudaModule = "natsl_native_cuda";
+
 // Beside the program, or in the lib folder of an installation.
-OpenNativeModelFunction Load(const std::string& module) {
+std::vector<std::filesystem::path> Places(const std::string& module) {
   const auto folder = ProgramFolder();
-  const std::vector<std::filesystem::path> places = {
-      folder / (module + ".so"), folder.parent_path() / "lib" / "natsl" / (module + ".so")};
+  return {folder / (module + ".so"), folder.parent_path() / "lib" / "natsl" / (module + ".so")};
+}
+
+bool Exists(const std::filesystem::path& place) {
+  std::error_code error;
+  return std::filesystem::exists(place, error);
+}
+
+bool IsCuda(const std::string& device) {
+  return device == "cuda" || (device.starts_with("cuda:") && device.size() > 5 &&
+                              device.find_first_not_of("0123456789", 5) == std::string::npos);
+}
+
+OpenNativeModelFunction Load(const std::string& module) {
+  const std::vector<std::filesystem::path> places = Places(module);
   for (const auto& place : places) {
-    if (!std::filesystem::exists(place)) continue;
+    if (!Exists(place)) continue;
     void* library = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) {
       throw InternalError("{} does not load: {}; run scripts/setup again (it fetches LibTorch)",
@@ -38,9 +55,8 @@ OpenNativeModelFunction Load(const std::string& module) {
     }
     return reinterpret_cast<OpenNativeModelFunction>(symbol);
   }
-  throw InternalError("{}.so is neither in {} nor in {}; build the target {}{}", module,
-                      places[0].parent_path().string(), places[1].parent_path().string(), module,
-                      module == "natsl_native_cuda" ? " (CMake preset cuda, needs nvcc)" : "");
+  throw InternalError("{}.so is neither in {} nor in {}; build the target {}", module,
+                      places[0].parent_path().string(), places[1].parent_path().string(), module);
 }
 
 }  // namespace
@@ -48,13 +64,20 @@ OpenNativeModelFunction Load(const std::string& module) {
 std::unique_ptr<TokenModel> OpenNativeModel(const std::string& path, const OpenOptions& options) {
   static std::mutex mutex;
   static OpenNativeModelFunction loaded[2] = {nullptr, nullptr};
-  const bool cuda = options.device.starts_with("cuda");
+  const bool cuda = IsCuda(options.device);
   if (!cuda && options.device != "cpu") {
     throw UsageError("device is \"{}\", expected cpu, cuda or cuda:N", options.device);
   }
+  if (const auto places = Places(kCudaModule);
+      cuda && std::none_of(places.begin(), places.end(), Exists)) {
+    throw UsageError(
+        "device is \"{}\", but this build has no CUDA; use cpu, or build with CMake's preset cuda "
+        "(needs nvcc)",
+        options.device);
+  }
   const std::lock_guard lock(mutex);
   OpenNativeModelFunction& open = loaded[cuda ? 1 : 0];
-  if (open == nullptr) open = Load(cuda ? "natsl_native_cuda" : "natsl_native");
+  if (open == nullptr) open = Load(cuda ? kCudaModule : kCpuModule);
   return std::unique_ptr<TokenModel>(open(path, options));
 }
 

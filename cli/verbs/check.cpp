@@ -1,12 +1,14 @@
 #include "cli/verbs/check.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
 #include <iostream>
 #include <limits>
 
 #include "cli/app.h"
 #include "cli/model_options.h"
+#include "cli/number_checks.h"
 #include "core/cast.h"
 #include "core/error.h"
 #include "core/python_random.h"
@@ -71,6 +73,13 @@ std::vector<int64_t> Pieces(int64_t length, int64_t size) {
 }
 
 int Run(const CheckOptions& options) {
+  const auto longest = std::max_element(options.lengths.begin(), options.lengths.end());
+  if (options.model.max_length && *longest > *options.model.max_length) {
+    throw UsageError(
+        "--lengths has {}, but --max-length is {}; give shorter ones, or a larger "
+        "--max-length",
+        *longest, *options.model.max_length);
+  }
   const auto model = OpenTokenModel(options.model);
   const double bound = options.bound > 0                  ? options.bound
                        : options.model.dtype == "float32" ? 1e-4
@@ -118,16 +127,18 @@ void AddCheck(CLI::App& app, Context& context) {
   AddModelOptions(*verb, options->model);
   verb->add_option("--lengths", options->lengths, "Sequence lengths, with commas between")
       ->delimiter(',')
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 24))
+      ->check(WholeNumber(1, int64_t{1} << 24))
       ->capture_default_str();
   verb->add_option("--splits", options->splits, "Sizes of the pieces (1: token by token)")
       ->delimiter(',')
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 24))
+      ->check(WholeNumber(1, int64_t{1} << 24))
       ->capture_default_str();
   verb->add_option("--bound", options->bound,
                    "Largest difference allowed (default: 1e-4 in float32, 0.05 in bfloat16)")
-      ->check(CLI::PositiveNumber);
-  verb->add_option("--seed", options->seed, "Seed of the random ids")->capture_default_str();
+      ->check(RealNumber(0, std::numeric_limits<double>::max(), /*beyond=*/true));
+  verb->add_option("--seed", options->seed, "Seed of the random ids")
+      ->check(SeedNumber())
+      ->capture_default_str();
   verb->footer("Exit status: 0 all forms agree, 1 they differ.");
   verb->callback([options, &context] { context.status = Run(*options); });
 }

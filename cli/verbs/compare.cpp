@@ -2,8 +2,10 @@
 
 #include <CLI/CLI.hpp>
 #include <iostream>
+#include <limits>
 
 #include "cli/app.h"
+#include "cli/number_checks.h"
 #include "core/files.h"
 #include "reports/compare_runs.h"
 #include "reports/gate.h"
@@ -47,13 +49,15 @@ void AddCompare(CLI::App& app, Context& context) {
   verb->add_option("base", options->base, "Output folder of the run to compare with")->required();
   verb->add_option("new", options->changed, "Output folder of the new run")->required();
   verb->add_option("--confidence", options->compare.confidence, "Of intervals and verdicts")
-      ->check(CLI::Range(0.5, 0.9999))
+      ->check(RealNumber(0.5, 0.9999))
       ->capture_default_str();
   verb->add_option("--margin", options->compare.margin,
                    "SAME: the interval lies within this of 0, in the effect's unit")
-      ->check(CLI::NonNegativeNumber)
+      ->check(RealNumber(0, std::numeric_limits<double>::max()))
       ->capture_default_str();
-  verb->add_option("--seed", options->compare.seed, "Seed of the bootstrap")->capture_default_str();
+  verb->add_option("--seed", options->compare.seed, "Seed of the bootstrap")
+      ->check(SeedNumber())
+      ->capture_default_str();
   verb->add_option("--gate", options->gate, "JSON file of rules; the exit status tells");
   verb->add_option("--junit", options->junit, "With --gate: JUnit XML to write");
   verb->add_option("--markdown", options->markdown, "Markdown page to write");

@@ -1,9 +1,12 @@
 // `natsl-bench inspect logits`: logits and hidden states of given ids, file to file.
+#include <fmt/ranges.h>
+
 #include <CLI/CLI.hpp>
 #include <cstring>
 
 #include "cli/model_options.h"
 #include "cli/verbs/inspect.h"
+#include "core/cast.h"
 #include "core/error.h"
 #include "model_adapters/safetensors/reader.h"
 #include "model_adapters/safetensors/writer.h"
@@ -26,7 +29,8 @@ std::vector<TokenId> ReadIds(const model_adapters::TensorView& tensor, const std
                              int64_t vocabulary) {
   const std::vector<int64_t>& shape = tensor.shape;
   if (!(shape.size() == 1 || (shape.size() == 2 && shape[0] == 1)) || tensor.elements() == 0) {
-    throw DataError("{}: expected shape [1, T] with T at least 1", where);
+    throw DataError("{}: has shape [{}], expected [1, T] with T at least 1", where,
+                    fmt::join(shape, ", "));
   }
   if (tensor.dtype != core::DType::kInt64 && tensor.dtype != core::DType::kInt32) {
     throw DataError("{}: is {}, expected I64 or I32", where, tensor.dtype_name);
@@ -50,8 +54,17 @@ std::vector<TokenId> ReadIds(const model_adapters::TensorView& tensor, const std
   return ids;
 }
 
+/// The file with the ids. It is data, not a checkpoint: that is what its errors say.
+model_adapters::SafetensorsFile OpenInput(const std::string& path) {
+  try {
+    return model_adapters::SafetensorsFile(path);
+  } catch (const Error& error) {
+    throw Error(ErrorCode::kData, error.what());
+  }
+}
+
 void Run(const LogitsOptions& options) {
-  const model_adapters::SafetensorsFile input(options.input);
+  const model_adapters::SafetensorsFile input = OpenInput(options.input);
   const auto model = OpenTokenModel(options.model);
   const int64_t vocabulary = model->Info().vocabulary;
   model_adapters::SafetensorsWriter output;
@@ -61,6 +74,10 @@ void Run(const LogitsOptions& options) {
     const std::string suffix = name.substr(kInput.size());
     const std::vector<TokenId> ids =
         ReadIds(tensor, fmt::format("{}: {}", options.input, name), vocabulary);
+    if (options.model.max_length && core::Size(ids) > *options.model.max_length) {
+      throw DataError("{}: {}: holds {} ids, but --max-length is {}", options.input, name,
+                      ids.size(), *options.model.max_length);
+    }
     const model_adapters::Trace trace = model->Forward(ids, options.hidden, {});
     output.Add("logits" + suffix, {trace.tokens, vocabulary}, std::span(trace.logits));
     if (options.hidden) {

@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <iostream>
 
+#include "cli/number_checks.h"
 #include "cli/verbs/inspect.h"
 #include "core/json.h"
 #include "model_adapters/spec/accounting.h"
@@ -112,7 +113,7 @@ void AddInspectModel(CLI::App& inspect) {
       ->capture_default_str();
   verb->add_option("--softmax-share", options->softmax_share,
                    "Share of chunks that NAtS-L layers keep for softmax attention")
-      ->check(CLI::Range(0.0, 1.0))
+      ->check(RealNumber(0, 1))
       ->capture_default_str();
   verb->add_flag("--json", options->json, "As JSON");
   verb->callback([options] {

@@ -7,6 +7,7 @@
 #include "cli/finish_run.h"
 #include "cli/first_ids.h"
 #include "cli/model_record.h"
+#include "cli/number_checks.h"
 #include "cli/run_options.h"
 #include "core/json.h"
 #include "evaluators/journal.h"
@@ -93,7 +94,7 @@ void AddRescore(CLI::App& app) {
   verb->add_option("--data", options->data, "Data folder (default: the run's)");
   verb->add_option("--output", options->output, "Folder to write to (default: the run's own)");
   verb->add_option("--threads", options->threads, "CPU threads (0: all cores)")
-      ->check(CLI::Range(0, 4096))
+      ->check(WholeNumber(0, 4096))
       ->capture_default_str();
   verb->callback([options] { Run(*options); });
 }

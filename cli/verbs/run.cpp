@@ -137,6 +137,17 @@ class RunVerb {
     }
     if (options_.output.empty()) throw UsageError("--output is required: a folder for the results");
     evaluators::OutputFolder folder(options_.output, options_.overwrite);
+    try {
+      return RunInto(folder);
+    } catch (...) {
+      // A run that failed before its first answer has nothing to go on from.
+      folder.RemoveEmptyJournal();
+      throw;
+    }
+  }
+
+ private:
+  int RunInto(const evaluators::OutputFolder& folder) {
     std::unique_ptr<evaluators::Journal> journal;
     const Identity settings_identity = SettingsIdentity(settings_);
     if (folder.has_journal()) {
@@ -159,7 +170,6 @@ class RunVerb {
     return Finish(answers, folder.path());
   }
 
- private:
   void LoadData() {
     tasks_ = LoadTasks(options_.selection, [this](const std::string& text) {
       if (!model_) OpenModel();

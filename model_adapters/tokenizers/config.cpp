@@ -115,7 +115,9 @@ TokenizerConfig ReadTokenizerConfig(const fs::path& folder) {
   TokenizerConfig config;
   const auto read = [&](const char* name, auto&& reader) {
     const fs::path path = folder / name;
-    if (fs::exists(path)) reader(path, config);
+    // What can't be looked at is read, so that the error says why.
+    std::error_code error;
+    if (fs::exists(path, error) || error) reader(path, config);
   };
   read("tokenizer_config.json", ReadMain);
   read("special_tokens_map.json", [](const fs::path& path, TokenizerConfig& into) {

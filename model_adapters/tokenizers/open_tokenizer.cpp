@@ -17,7 +17,9 @@ fs::path FindFile(const fs::path& folder) {
   constexpr const char* kNames[] = {"tokenizer.json", "tokenizer.json.gz", "tokenizer.model",
                                     "spiece.model"};
   for (const char* name : kNames) {
-    if (fs::exists(folder / name)) return folder / name;
+    // What can't be looked at is read, so that the error says why.
+    std::error_code error;
+    if (fs::exists(folder / name, error) || error) return folder / name;
   }
   throw ModelError(
       "{}: no tokenizer, expected tokenizer.json, tokenizer.json.gz, tokenizer.model "
@@ -43,7 +45,9 @@ std::shared_ptr<const Tokenizer> OpenFile(const fs::path& path,
 }  // namespace
 
 std::shared_ptr<const Tokenizer> OpenTokenizer(const fs::path& path) {
-  if (!fs::exists(path)) {
+  std::error_code error;
+  if (!fs::exists(path, error)) {
+    if (error) throw ModelError("{}: {}", path.string(), error.message());
     throw ModelError("{}: not found, expected a tokenizer file or a model folder", path.string());
   }
   if (fs::is_directory(path)) {

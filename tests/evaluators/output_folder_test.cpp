@@ -33,6 +33,27 @@ TEST_F(OutputFolderTest, LeavesNothingWhereNothingWasWritten) {
   EXPECT_TRUE(fs::exists(root_));
 }
 
+TEST_F(OutputFolderTest, AJournalGoesOnlyWhereItHoldsNoAnswer) {
+  const fs::path path = root_ / "run";
+  {
+    const OutputFolder folder(path, false);
+    Journal(path).SetNote("arguments", "[]");
+    ASSERT_TRUE(folder.has_journal());
+    folder.RemoveEmptyJournal();
+  }
+  EXPECT_FALSE(fs::exists(path));
+  {
+    const OutputFolder folder(path, false);
+    Journal(path).Append(RequestKind::kLoglikelihood, {{0, "answer"}});
+    folder.RemoveEmptyJournal();
+  }
+  EXPECT_EQ(Journal(path).Count(), 1);
+  std::ofstream(path / Journal::kFileName, std::ios::trunc) << "not a database, but the user's";
+  const OutputFolder folder(path, false);
+  folder.RemoveEmptyJournal();
+  EXPECT_TRUE(folder.has_journal());
+}
+
 TEST_F(OutputFolderTest, KeepsWhatWasThere) {
   Touch("mine.txt");
   { const OutputFolder folder(root_, false); }
