@@ -87,6 +87,7 @@ ModelSpec ParseModelSpec(std::string_view text, std::string_view where) {
                      fmt::join(SupportedModelTypes(), ", "));
   }
   const std::string model_type = config.Text("model_type", "");
+  config.RequireNull("quantization_config", "quantized weights; save the model dequantized");
   ModelSpec spec = FindFamily(model_type, where).parse(config);
   spec.family = model_type;
   CheckSizes(spec, where);

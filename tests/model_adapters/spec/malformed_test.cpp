@@ -100,6 +100,7 @@ const BadField kBadFields[] = {
     {"llama", R"({"rms_norm_eps":-1e-5})", "\"rms_norm_eps\""},
     {"llama", R"({"rms_norm_eps":NaN})", "\"rms_norm_eps\""},
     {"llama", R"({"rms_norm_eps":"1e-5"})", "\"rms_norm_eps\" is \"1e-5\" (string)"},
+    {"llama", R"({"quantization_config":{"quant_method":"gptq"}})", "\"quantization_config\" is"},
     {"llama", R"({"hidden_act":"powlu"})", "\"powlu\" (string), which is not supported"},
     {"llama", R"({"attention_bias":1})", "expected true or false"},
     {"llama", R"({"tie_word_embeddings":"true"})", "expected true or false"},
