@@ -58,7 +58,9 @@ std::string Progress::Line() const {
     line += fmt::format(", {:.0f} tokens/s", static_cast<double>(tokens_) / seconds);
   }
   if (done_ >= requests_) return line + fmt::format(", {}", FormatDuration(elapsed_ns));
-  if (done_weight_ > 0) {
+  // Long requests end in many pieces, nearly together: from the first few an estimate is worthless.
+  constexpr int64_t kLeastShare = 50;
+  if (done_weight_ * kLeastShare >= weight_ && done_weight_ > 0) {
     const double left = static_cast<double>(weight_ - done_weight_) /
                         static_cast<double>(done_weight_) * static_cast<double>(elapsed_ns);
     line += fmt::format(", {} left", FormatDuration(static_cast<int64_t>(left)));
