@@ -17,22 +17,35 @@ function(natsl_sources out)
   set(${out} ${all} PARENT_SCOPE)
 endfunction()
 
-# natsl_library(NAME FOLDERS dir... DEPENDS target...): a static library from whole folders.
+# natsl_library(NAME FOLDERS dir... DEPENDS target... [PRECOMPILED header|target|NONE]): a static
+# library from whole folders. It uses natsl_core's precompiled headers unless it names its own.
 function(natsl_library name)
-  cmake_parse_arguments(ARG "" "" "FOLDERS;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "" "PRECOMPILED" "FOLDERS;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
   natsl_sources(sources ${ARG_FOLDERS})
   if(sources)
     add_library(${name} STATIC ${sources})
     target_link_libraries(${name} PUBLIC natsl_flags ${ARG_DEPENDS} PRIVATE ${ARG_PRIVATE_DEPENDS})
+    natsl_precompiled(${name} natsl_core "${ARG_PRECOMPILED}")
   else()
     add_library(${name} INTERFACE)
     target_link_libraries(${name} INTERFACE natsl_flags ${ARG_DEPENDS})
   endif()
 endfunction()
 
-# natsl_test(NAME FOLDERS dir... DEPENDS target...): one GoogleTest program from whole folders.
+# natsl_precompiled(NAME OWNER OWN): NAME precompiles the header OWN, or shares OWNER's where OWN is
+# empty; NONE for neither.
+function(natsl_precompiled name owner own)
+  if(own STREQUAL "")
+    target_precompile_headers(${name} REUSE_FROM ${owner})
+  elseif(NOT own STREQUAL "NONE")
+    target_precompile_headers(${name} PRIVATE ${own})
+  endif()
+endfunction()
+
+# natsl_test(NAME FOLDERS dir... DEPENDS target... [PRECOMPILED header|NONE]): one GoogleTest program
+# from whole folders.
 function(natsl_test name)
-  cmake_parse_arguments(ARG "" "" "FOLDERS;DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "" "PRECOMPILED" "FOLDERS;DEPENDS" ${ARGN})
   natsl_sources(sources ${ARG_FOLDERS})
   if(NOT sources)
     return()
@@ -40,5 +53,8 @@ function(natsl_test name)
   add_executable(${name} ${sources})
   target_link_libraries(${name} PRIVATE natsl_test_support natsl_flags ${ARG_DEPENDS} GTest::gmock
                                         GTest::gtest_main)
+  # The code under test is optimised; the tests themselves only have to compile fast.
+  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O0>)
+  natsl_precompiled(${name} core_tests "${ARG_PRECOMPILED}")
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 600)
 endfunction()

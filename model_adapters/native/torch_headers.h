@@ -1,4 +1,4 @@
-// Precompiled for natsl_native: ATen costs seconds a file otherwise.
+// The part of LibTorch that native model code uses.
 #pragma once
 
 #include <ATen/ATen.h>

@@ -1,0 +1,5 @@
+// Precompiled for natsl_native: ATen costs seconds a file otherwise.
+#pragma once
+
+#include "core/precompiled.h"
+#include "model_adapters/native/torch_headers.h"
