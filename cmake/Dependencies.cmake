@@ -14,6 +14,8 @@ pkg_check_modules(RE2 REQUIRED IMPORTED_TARGET re2)
 pkg_check_modules(SENTENCEPIECE REQUIRED IMPORTED_TARGET sentencepiece)
 pkg_check_modules(HWY REQUIRED IMPORTED_TARGET libhwy)
 pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
+# re2's -pthread would only define _REENTRANT, with which the precompiled headers aren't used.
+set_property(TARGET PkgConfig::RE2 PROPERTY INTERFACE_COMPILE_OPTIONS "")
 if(NATSL_TESTS)
   find_package(GTest REQUIRED)
   include(GoogleTest)
