@@ -46,7 +46,8 @@ struct TokenGeneration {
 };
 
 /// `batch` sequences that advance together, with their state on the device. Copies of state are
-/// made only where a fork diverges.
+/// made only where a fork diverges. Calls may return before the device has finished; whoever times
+/// them calls Synchronize() before and after.
 class Session {
  public:
   virtual ~Session() = default;
@@ -66,6 +67,9 @@ class Session {
   virtual void Synchronize() = 0;
   virtual std::unique_ptr<Session> Fork() = 0;
   virtual model_adapters::StateBytes StateBytes() const = 0;
+  /// Lengthens the state to `length` tokens by repeating what it holds, without computing them: for
+  /// measuring at a depth, not for text. False, and nothing changed, where it can't.
+  virtual bool GrowSynthetic(int64_t /*length*/) { return false; }
 };
 
 /// Everything a model computes of one sequence, for checks from outside.
@@ -82,6 +86,19 @@ struct Trace {
 struct SoftmaxShare {
   int64_t layer = 0, head = 0;
   int64_t softmax_chunks = 0, chunks = 0;
+};
+
+/// Memory of a model's device, as its allocator counts it.
+struct DeviceMemory {
+  int64_t allocated_bytes = 0;  ///< in use now, weights included
+  int64_t peak_bytes = 0;       ///< most in use since the last reset
+  int64_t free_bytes = 0;       ///< what a new allocation may still take
+};
+
+/// What a device reaches in a large matrix product of the model's dtype, and in a copy.
+struct DeviceRates {
+  double flops_per_second = 0;
+  double bytes_per_second = 0;  ///< read and written
 };
 
 class TokenModel {
@@ -102,6 +119,11 @@ class TokenModel {
                         std::span<const int64_t> pieces) = 0;
   /// Empty for models without such layers.
   virtual std::vector<SoftmaxShare> SoftmaxShares() const { return {}; }
+  /// Nothing on the CPU, whose memory is the process's.
+  virtual std::optional<DeviceMemory> Memory() { return std::nullopt; }
+  virtual void ResetPeakMemory() {}
+  /// Measures now, in about a second. Nothing on the CPU, which the profiler measures itself.
+  virtual std::optional<DeviceRates> MeasureRates() { return std::nullopt; }
 };
 
 /// How a checkpoint is opened.
