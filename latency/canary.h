@@ -1,0 +1,13 @@
+// What the host reaches right now in a matrix product and in a copy: the peaks that a roofline is
+// drawn with, and, before and after a run, a sign of whether the machine was disturbed.
+#pragma once
+
+#include "core/clock.h"
+#include "latency/measurement.h"
+
+namespace natsl::latency {
+
+/// Takes about half a second on `threads` threads (0: all that this process may use). float32.
+CanaryRates MeasureHost(int threads, const core::Clock& clock);
+
+}  // namespace natsl::latency
