@@ -2,9 +2,10 @@
 
 add_library(natsl_flags INTERFACE)
 target_include_directories(natsl_flags INTERFACE ${CMAKE_SOURCE_DIR})
-target_compile_options(natsl_flags INTERFACE -Wall -Wextra -Wconversion)
+target_compile_options(natsl_flags INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wconversion>)
 if(NATSL_WERROR)
-  target_compile_options(natsl_flags INTERFACE -Werror)
+  target_compile_options(natsl_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Werror>)
 endif()
 
 # natsl_sources(OUT DIR...): the .cpp files directly in each folder (relative to the caller).

@@ -21,8 +21,10 @@ struct KvPool {
 
 /// Lists of pages by slot and group.
 struct PageTable {
-  int32_t* pages = nullptr;  ///< [slots, groups, max_pages]
-  int32_t* keys = nullptr;   ///< [slots, groups], tokens held
+  /// [slots, groups, max_pages]. Entries past a list's end are -1 (so is a fresh table), or a page
+  /// that the list holds in reserve.
+  int32_t* pages = nullptr;
+  int32_t* keys = nullptr;  ///< [slots, groups], tokens held
   int64_t groups = 1, max_pages = 0;
   /// Unused pages, a stack: the next page is free[*free_count - 1]. Kernels pop from it where a
   /// list needs a page. Below zero, *free_count says by how many pages the pool was too small.
