@@ -3,7 +3,7 @@
 #pragma once
 
 #include "core/clock.h"
-#include "latency/measurement.h"
+#include "latency/record/measurement.h"
 
 namespace natsl::latency {
 

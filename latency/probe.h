@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/clock.h"
-#include "latency/measurement.h"
+#include "latency/record/measurement.h"
 #include "model_adapters/token_model.h"
 #include "model_adapters/tokenizer.h"
 

@@ -9,7 +9,7 @@
 #include "core/error.h"
 #include "core/python_random.h"
 #include "latency/host_memory.h"
-#include "latency/summary.h"
+#include "latency/record/summary.h"
 
 namespace natsl::latency {
 namespace {

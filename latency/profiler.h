@@ -7,8 +7,8 @@
 
 #include "core/clock.h"
 #include "latency/environment.h"
-#include "latency/measurement.h"
 #include "latency/probe.h"
+#include "latency/record/measurement.h"
 #include "latency/stopping.h"
 #include "latency/work.h"
 

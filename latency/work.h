@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "latency/measurement.h"
+#include "latency/record/measurement.h"
 #include "model_adapters/spec/model_spec.h"
 
 namespace natsl::latency {

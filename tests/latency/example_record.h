@@ -4,8 +4,8 @@
 #include <functional>
 #include <vector>
 
-#include "latency/measurement.h"
-#include "latency/summary.h"
+#include "latency/record/measurement.h"
+#include "latency/record/summary.h"
 
 namespace natsl::latency {
 

@@ -1,5 +1,5 @@
 // Lengths, phases and points as a user writes them.
-#include "latency/lengths.h"
+#include "latency/record/lengths.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

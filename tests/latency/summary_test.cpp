@@ -1,5 +1,5 @@
 // Statistics of samples, fits, crossovers and the scaling check.
-#include "latency/summary.h"
+#include "latency/record/summary.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

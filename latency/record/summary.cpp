@@ -1,4 +1,4 @@
-#include "latency/summary.h"
+#include "latency/record/summary.h"
 
 #include <fmt/format.h>
 
@@ -12,7 +12,7 @@
 #include "core/statistics/descriptive.h"
 #include "core/statistics/order_statistics.h"
 #include "core/statistics/regression.h"
-#include "latency/lengths.h"
+#include "latency/record/lengths.h"
 
 namespace natsl::latency {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "latency/measurement.h"
+#include "latency/record/measurement.h"
 
 namespace natsl::latency {
 

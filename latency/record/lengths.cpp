@@ -1,4 +1,4 @@
-#include "latency/lengths.h"
+#include "latency/record/lengths.h"
 
 #include <fmt/format.h>
 

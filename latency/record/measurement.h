@@ -79,7 +79,6 @@ struct HeadShare {
 struct Measurement {
   Point point;
   int64_t variant = 0;          ///< index into LatencyRecord::variants
-  std::string failure;          ///< why there are no samples; "": there are
   double cold_seconds = 0;      ///< the very first run of this shape
   std::vector<double> warm_up;  ///< seconds, not in the statistics
   std::vector<double> samples;  ///< seconds, in the order of rounds; decode: a token
@@ -159,6 +158,7 @@ struct MethodSettings {
   double seconds_per_point = 0;   ///< cap of one variant's samples
   int64_t min_samples = 0, max_samples = 0;
   std::string depth_state;  ///< "prefill" or "synthetic"
+  std::string ids;          ///< "random", or the SHA-256 of the text they come from
   uint64_t seed = 0;
   int64_t batch_tokens = 0;
   int64_t threads = 0;

@@ -1,8 +1,8 @@
-#include "latency/measurement.h"
+#include "latency/record/measurement.h"
 
 #include <fmt/format.h>
 
-#include "latency/lengths.h"
+#include "latency/record/lengths.h"
 
 namespace natsl::latency {
 
