@@ -1,5 +1,7 @@
 // The delta rule: which path a call takes.
+#include "kernels/cuda/chunked.h"
 #include "kernels/cuda/device.cuh"
+#include "kernels/cuda/norm.h"
 #include "kernels/cuda/recurrence.h"
 
 namespace natsl::kernels::cuda {
@@ -42,17 +44,79 @@ Recurrence ToRecurrence(const DeltaRuleArgs& a) {
   return r;
 }
 
-void LayOut(Carver& carver, const DeltaRuleArgs& a, Recurrence& r) {
-  if (a.plan == nullptr || a.nats == nullptr) return;
-  r.chunk_start = carver.Take<float>(a.sequences * a.value_heads * a.key_dim * a.value_dim);
+// A prefill's scratch: q and k normalised, and either form's own.
+struct Scratch {
+  bool chunked = false;
+  Chunked form;
+  uint16_t *q = nullptr, *k = nullptr;
+  float* chunk_start = nullptr;
+};
+
+Scratch LayOut(Carver& carver, const DeltaRuleArgs& a) {
+  Scratch scratch;
+  if (a.plan == nullptr) return scratch;
+  Chunked& c = scratch.form;
+  c.delta = true;
+  c.q = a.q;
+  c.k = a.k;
+  c.v = a.v;
+  c.o = a.o;
+  c.q_stride = a.q_stride;
+  c.k_stride = a.k_stride;
+  c.v_stride = a.v_stride;
+  c.o_stride = a.o_stride;
+  c.q_share = c.k_share = a.value_heads / a.heads;
+  c.g = a.g;
+  c.beta = a.beta;
+  c.state = a.state;
+  c.slots = a.slots;
+  c.plan = *a.plan;
+  c.nats = a.nats != nullptr;
+  if (c.nats) c.nats_state = *a.nats;
+  c.heads = a.value_heads;
+  c.key_dim = a.key_dim;
+  c.value_dim = a.value_dim;
+  c.scale = static_cast<float>(a.scale);
+  scratch.chunked = a.dtype == DType::kBFloat16 && Supported(c) &&
+                    !(c.nats && c.nats_state.own_chunk == OwnChunkRule::kPastOnly);
+  if (!scratch.chunked) {
+    if (c.nats) {
+      scratch.chunk_start =
+          carver.Take<float>(a.sequences * a.value_heads * a.key_dim * a.value_dim);
+    }
+    return scratch;
+  }
+  if (a.normalize_qk) {
+    const int64_t count = a.plan->tokens * a.heads * a.key_dim;
+    c.q = scratch.q = carver.Take<uint16_t>(count);
+    c.k = scratch.k = carver.Take<uint16_t>(count);
+    c.q_stride = c.k_stride = a.heads * a.key_dim;
+  }
+  const int64_t bytes = LayOutChunked(c, nullptr);
+  LayOutChunked(c, carver.Take<char>(bytes));
+  return scratch;
+}
+
+void Normalize(const DeltaRuleArgs& a, const void* x, int64_t stride, void* y,
+               cudaStream_t stream) {
+  NormArgs norm;
+  norm.op = NormOp::kL2;
+  norm.dtype = a.dtype;
+  norm.x = x;
+  norm.x_stride = stride;
+  norm.y = y;
+  norm.y_stride = a.heads * a.key_dim;
+  norm.rows = a.plan->tokens;
+  norm.groups = a.heads;
+  norm.width = a.key_dim;
+  RunNorm(norm, stream);
 }
 
 }  // namespace
 
 int64_t DeltaRuleWorkspaceBytes(const DeltaRuleArgs& a) {
   Carver carver(nullptr);
-  Recurrence r;
-  LayOut(carver, a, r);
+  LayOut(carver, a);
   return carver.used();
 }
 
@@ -61,10 +125,19 @@ void RunDeltaRule(const DeltaRuleArgs& a, cudaStream_t stream) {
           "delta rule: heads isn't a divisor of value_heads");
   Require(a.nats == nullptr || a.value_heads % a.nats->softmax_heads == 0,
           "delta rule: softmax_heads isn't a divisor of value_heads");
-  Recurrence r = ToRecurrence(a);
   Carver carver(a.workspace);
-  LayOut(carver, a, r);
-  RunRecurrence(r, stream);
+  const Scratch scratch = LayOut(carver, a);
+  Recurrence r = ToRecurrence(a);
+  r.chunk_start = scratch.chunk_start;
+  if (scratch.chunked) {
+    if (a.normalize_qk) {
+      Normalize(a, a.q, a.q_stride, scratch.q, stream);
+      Normalize(a, a.k, a.k_stride, scratch.k, stream);
+    }
+    RunChunked(scratch.form, stream);
+  } else {
+    RunRecurrence(r, stream);
+  }
   if (r.nats) RunChunkLogDecay(r, stream);
 }
 

@@ -1,0 +1,467 @@
+// The walk of the state over the chunks of a segment (see chunked.h).
+#pragma once
+
+#include "kernels/cuda/chunked.h"
+#include "kernels/cuda/mma.cuh"
+
+namespace natsl::kernels::cuda {
+
+/// The entry of a sequence's first segment in the arrays by segment.
+__device__ inline int64_t FirstSegment(const Chunked& a, int64_t s) {
+  return a.plan.sequence_chunk[s] / a.chunks_per_segment + s;
+}
+
+struct Segment {
+  int64_t sequence = -1, index = 0, count = 0;
+  int64_t first_chunk = 0;     ///< of the sequence, in the plan
+  int64_t begin = 0, end = 0;  ///< chunks of the sequence
+  int64_t chunks = 0;          ///< of the sequence
+  int64_t row = 0, rows = 0;   ///< of the sequence
+  int64_t before = 0;          ///< rows of its first chunk that earlier batches had
+
+  __device__ int64_t RowOf(int64_t chunk) const { return max(int64_t{0}, chunk * kChunk - before); }
+  __device__ int RowsOf(int64_t chunk) const {
+    return static_cast<int>(min(rows, (chunk + 1) * kChunk - before) - RowOf(chunk));
+  }
+  __device__ bool Complete(int64_t chunk) const { return (chunk + 1) * kChunk <= before + rows; }
+};
+
+/// sequence is -1 where entry `z` is unused.
+__device__ inline Segment FindSegment(const Chunked& a, int64_t z) {
+  Segment segment;
+  int64_t low = 0, high = a.plan.sequences;
+  while (high - low > 1) {
+    const int64_t middle = (low + high) / 2;
+    (FirstSegment(a, middle) <= z ? low : high) = middle;
+  }
+  segment.first_chunk = a.plan.sequence_chunk[low];
+  segment.chunks = a.plan.sequence_chunk[low + 1] - segment.first_chunk;
+  segment.count = (segment.chunks + a.chunks_per_segment - 1) / a.chunks_per_segment;
+  segment.index = z - FirstSegment(a, low);
+  if (segment.index < 0 || segment.index >= segment.count) return segment;
+  segment.sequence = low;
+  segment.begin = segment.index * a.chunks_per_segment;
+  segment.end = min(segment.chunks, segment.begin + a.chunks_per_segment);
+  segment.row = a.plan.offsets[low];
+  segment.rows = a.plan.offsets[low + 1] - segment.row;
+  segment.before = a.plan.first == nullptr ? 0 : a.plan.first[low] % kChunk;
+  return segment;
+}
+
+/// Does softmax attention keep the sequence's chunk, so that the state returns?
+__device__ inline bool Returns(const Chunked& a, const Segment& segment, int64_t chunk,
+                               int64_t head) {
+  if (!a.nats || !segment.Complete(chunk)) return false;
+  const int64_t heads = a.nats_state.softmax_heads;
+  return a.nats_state.softmax[(segment.first_chunk + chunk) * heads + head / (a.heads / heads)] !=
+         0;
+}
+
+template <int K, bool kDelta, bool kVector, bool kOutputs>
+struct WalkLayout {
+  static constexpr int kPieces = K / 8;
+  static constexpr int kKeyTile = 64 * K * 2;
+  static constexpr int kScoreTile = 64 * 64 * 2;
+  static constexpr int kW = 0;
+  static constexpr int kQ = kW + (kDelta ? kKeyTile : 0);
+  static constexpr int kK = kQ + (kOutputs ? kKeyTile : 0);
+  static constexpr int kP = kK + kKeyTile;
+  static constexpr int kDecay = kP + (kOutputs ? kScoreTile : 0);
+  static constexpr int kU = kDecay + (kVector ? K * 4 : (kFactors * 4 + 127) / 128 * 128);
+  /// Bytes of a stage with `columns` value columns.
+  static __host__ __device__ constexpr int Bytes(int columns) { return kU + 64 * columns * 2; }
+};
+
+constexpr int kWalkColumns = 128;  // value columns of a block, 16 a warp
+
+template <int K, bool kDelta, bool kVector, bool kOutputs>
+__global__ void __launch_bounds__(256, 1) WalkKernel(Chunked a, int stages) {
+  using Layout = WalkLayout<K, kDelta, kVector, kOutputs>;
+  constexpr int kPieces = Layout::kPieces;
+  extern __shared__ __align__(128) unsigned char shared[];
+  __shared__ float partial[256];
+  __shared__ int64_t late_start;
+  __shared__ float total_log;
+
+  const Segment segment = FindSegment(a, blockIdx.z);
+  const int64_t s = segment.sequence, head = blockIdx.y;
+  if (s < 0) return;
+  if (!kOutputs && segment.index == segment.count - 1) return;  // nobody needs its end
+  const int threads = static_cast<int>(blockDim.x), thread = static_cast<int>(threadIdx.x);
+  const int warp = thread / 32, lane = thread % 32, columns = threads / 2;
+  const int64_t value_blocks = (a.value_dim + columns - 1) / columns;
+  // The transfer is the walk from the identity with U = 0.
+  const bool transfer = kDelta && !kOutputs && blockIdx.x >= value_blocks;
+  if (transfer && segment.index == 0) return;
+  const int64_t block = transfer ? blockIdx.x - value_blocks : blockIdx.x;
+  const int64_t width = transfer ? K : a.value_dim;
+  const int64_t column0 = block * columns;
+  const int64_t mine = column0 + warp * 16 + lane / 4;  // this thread's first value column
+  const bool live = column0 + warp * 16 < width;        // widths are multiples of 16
+  const int64_t entry = blockIdx.z * a.heads + head;
+
+  int64_t begin = segment.begin;
+  if (!kOutputs && !kVector) {
+    // Chunks whose state is wiped before the segment's end are left out.
+    const int64_t count = segment.end - segment.begin;
+    const int64_t each = (count + threads - 1) / threads;
+    float sum = 0;
+    for (int64_t i = thread * each; i < min(count, (thread + 1) * each); ++i) {
+      const int64_t chunk = segment.begin + i;
+      const bool frozen =
+          Returns(a, segment, chunk, head) && !a.nats_state.decay_over_softmax_chunks;
+      if (!frozen)
+        sum += a.factors[((segment.first_chunk + chunk) * a.heads + head) * kFactors + 129];
+    }
+    partial[thread] = sum;
+    __syncthreads();
+    if (thread == 0) {
+      float log = 0;
+      int i = threads - 1;
+      for (; i >= 0 && log > kWiped; --i) log += partial[i];
+      late_start = segment.begin + (log > kWiped ? 0 : min(count, (i + 1) * each));
+      total_log = log;
+      if (blockIdx.x == 0) a.segment_log[entry] = log;
+    }
+    __syncthreads();
+    begin = late_start;
+    if (transfer && total_log <= kWiped) return;
+  }
+  const bool from_state = begin == segment.begin && (segment.index == 0 || kOutputs);
+
+  float state[K / 8][4];
+#pragma unroll
+  for (int j = 0; j < K / 8; ++j) {
+#pragma unroll
+    for (int e = 0; e < 4; ++e) state[j][e] = 0;
+  }
+  const int64_t size = K * a.value_dim;
+  // Element e of tile j: value column mine (+8), key row 8 j + 2 (lane % 4) (+1).
+  const auto cell = [&](int j, int e) {
+    return (8 * j + 2 * (lane % 4) + e % 2) * width + mine + e / 2 * 8;
+  };
+  const auto load_state = [&](const float* from, float factor) {
+#pragma unroll
+    for (int j = 0; j < K / 8; ++j) {
+#pragma unroll
+      for (int e = 0; e < 4; ++e) state[j][e] = factor * from[cell(j, e)];
+    }
+  };
+  const auto store_state = [&](float* to) {
+#pragma unroll
+    for (int j = 0; j < K / 8; ++j) {
+#pragma unroll
+      for (int e = 0; e < 4; ++e) to[cell(j, e)] = state[j][e];
+    }
+  };
+  if (transfer) {
+    if (live) {
+#pragma unroll
+      for (int j = 0; j < K / 8; ++j) {
+#pragma unroll
+        for (int e = 0; e < 4; ++e) {
+          state[j][e] = 8 * j + 2 * (lane % 4) + e % 2 == mine + e / 2 * 8 ? 1.0f : 0.0f;
+        }
+      }
+    }
+  } else if (from_state && live) {
+    if (kOutputs && segment.count > 1) {
+      load_state(a.start + entry * size, 1.0f);
+    } else if (const int64_t slot = ReadSlot(a.slots, s); slot >= 0) {
+      load_state(a.state + (slot * a.heads + head) * size, 1.0f);
+    }
+  }
+
+  const bf16* q = static_cast<const bf16*>(a.q) + head / a.q_share * K;
+  const bf16* k = static_cast<const bf16*>(a.k) + head / a.k_share * K;
+  const bf16* v = static_cast<const bf16*>(a.v) + head / a.v_share * a.value_dim;
+  const int stage_bytes = Layout::Bytes(columns), value_pieces = columns / 8;
+  const uint32_t base = SharedAddress(shared);
+  const int value_columns = static_cast<int>(min(int64_t{columns}, width - column0));
+
+  const auto load = [&](int64_t chunk) {
+    if (chunk < segment.end) {
+      const uint32_t stage = base + static_cast<uint32_t>((chunk - begin) % stages * stage_bytes);
+      const int64_t tile = (segment.first_chunk + chunk) * a.heads + head;
+      const int64_t row = segment.row + segment.RowOf(chunk);
+      const int rows = segment.RowsOf(chunk);
+      for (int i = thread; i < 64 * kPieces; i += threads) {
+        const int r = i / kPieces, piece = i % kPieces;
+        const uint32_t at = stage + TileOffset(r, piece, kPieces);
+        const bool real = r < rows;
+        const int64_t packed = row + (real ? r : 0);
+        if (kDelta) {
+          CopyAsync16(at + Layout::kW, static_cast<const bf16*>(a.w) + tile * 64 * K + i * 8, true);
+        }
+        if (kVector) {
+          if (kOutputs) {
+            CopyAsync16(at + Layout::kQ,
+                        static_cast<const bf16*>(a.q_tiles) + tile * 64 * K + i * 8, true);
+          }
+          CopyAsync16(at + Layout::kK, static_cast<const bf16*>(a.k_tiles) + tile * 64 * K + i * 8,
+                      true);
+        } else {
+          if (kOutputs) CopyAsync16(at + Layout::kQ, q + packed * a.q_stride + piece * 8, real);
+          CopyAsync16(at + Layout::kK, k + packed * a.k_stride + piece * 8, real);
+        }
+      }
+      if (kOutputs) {
+        for (int i = thread; i < 64 * 8; i += threads) {
+          CopyAsync16(stage + Layout::kP + TileOffset(i / 8, i % 8, 8),
+                      static_cast<const bf16*>(a.p) + tile * 64 * 64 + i * 8, true);
+        }
+      }
+      constexpr int kDecayPieces = kVector ? K / 4 : kFactors / 4;
+      const float* decay = kVector ? a.decays + tile * K : a.factors + tile * kFactors;
+      for (int i = thread; i < kDecayPieces; i += threads) {
+        CopyAsync16(stage + Layout::kDecay + i * 16, decay + i * 4, true);
+      }
+      if (!transfer) {
+        for (int i = thread; i < 64 * value_pieces; i += threads) {
+          const int r = i / value_pieces, piece = i % value_pieces;
+          const bool real = (kDelta || r < rows) && piece * 8 < value_columns;
+          const bf16* from = kDelta ? static_cast<const bf16*>(a.u) + (tile * 64 + r) * a.value_dim
+                                    : v + (row + (real ? r : 0)) * a.v_stride;
+          CopyAsync16(stage + Layout::kU + TileOffset(r, piece, value_pieces),
+                      from + column0 + (real ? piece * 8 : 0), real);
+        }
+      }
+    }
+    CommitCopies();
+  };
+
+  for (int i = 0; i < stages - 1; ++i) load(begin + i);
+  float segment_decay = 1;  // vector decay: of key row `thread`
+  bool returns = begin < segment.end && Returns(a, segment, begin, head);
+  for (int64_t chunk = begin; chunk < segment.end; ++chunk) {
+    if (stages == 2) {
+      WaitCopies<0>();
+    } else {
+      WaitCopies<1>();
+    }
+    __syncthreads();
+    load(chunk + stages - 1);
+    const uint32_t offset = static_cast<uint32_t>((chunk - begin) % stages * stage_bytes);
+    const uint32_t stage = base + offset;
+    const float* decay = reinterpret_cast<const float*>(shared + offset + Layout::kDecay);
+    const bool goes_back = returns;
+    if (chunk + 1 < segment.end) returns = Returns(a, segment, chunk + 1, head);
+    if (kVector && !kOutputs && thread < K) segment_decay *= decay[thread];
+    if (live) {
+      if (kOutputs && kDelta && a.nats && !segment.Complete(chunk)) {
+        // The chunk stays open: its start is part of the state.
+        const int64_t slot = WriteSlot(a.slots, s);
+        if (slot >= 0) {
+          float* to = a.nats_state.chunk_start + (slot * a.heads + head) * size;
+          if (chunk > 0 || segment.before == 0) {
+            store_state(to);
+          } else {  // it began in an earlier batch
+            const float* from =
+                a.nats_state.chunk_start + (ReadSlot(a.slots, s) * a.heads + head) * size;
+#pragma unroll
+            for (int j = 0; j < K / 8; ++j) {
+#pragma unroll
+              for (int e = 0; e < 4; ++e) to[cell(j, e)] = from[cell(j, e)];
+            }
+          }
+        }
+      }
+      float seen[8][4], out[8][4];
+#pragma unroll
+      for (int j = 0; j < 8; ++j) {
+#pragma unroll
+        for (int e = 0; e < 4; ++e) seen[j][e] = out[j][e] = 0;
+      }
+      if (kDelta || kOutputs) {
+#pragma unroll
+        for (int i = 0; i < K / 16; ++i) {
+          const uint32_t operand[4] = {Pack(state[2 * i][0], state[2 * i][1]),
+                                       Pack(state[2 * i][2], state[2 * i][3]),
+                                       Pack(state[2 * i + 1][0], state[2 * i + 1][1]),
+                                       Pack(state[2 * i + 1][2], state[2 * i + 1][3])};
+#pragma unroll
+          for (int n = 0; n < 4; ++n) {
+            uint32_t b[4];
+            if (kDelta) {
+              LoadMatrices(b, PiecesFirst(stage + Layout::kW, 16 * n, 2 * i, kPieces, lane));
+              Mma(seen[2 * n], operand, b[0], b[1]);
+              Mma(seen[2 * n + 1], operand, b[2], b[3]);
+            }
+            if (kOutputs) {
+              LoadMatrices(b, PiecesFirst(stage + Layout::kQ, 16 * n, 2 * i, kPieces, lane));
+              Mma(out[2 * n], operand, b[0], b[1]);
+              Mma(out[2 * n + 1], operand, b[2], b[3]);
+            }
+          }
+        }
+      }
+      // Vn^T as the operand of the next products, and times e^(bn - b).
+      uint32_t update[4][4], aged[4][4];
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        uint32_t values[4] = {0, 0, 0, 0};
+        if (!transfer) {
+          LoadMatricesTransposed(
+              values, PiecesFirst(stage + Layout::kU, 16 * i, 2 * warp, value_pieces, lane));
+        }
+#pragma unroll
+        for (int m = 0; m < 4; ++m) {
+          // Matrix m: rows m % 2 (value columns), tokens 16 i + 8 (m / 2).
+          const int j = 2 * i + m / 2, e = m % 2 * 2;
+          float2 value = Unpack(values[m]);
+          if (kDelta) {
+            value.x -= seen[j][e];
+            value.y -= seen[j][e + 1];
+            update[i][m] = Pack(value.x, value.y);
+          } else {
+            update[i][m] = values[m];
+          }
+          if (kVector) {
+            aged[i][m] = update[i][m];
+          } else {
+            const float2 age =
+                *reinterpret_cast<const float2*>(decay + 64 + 8 * j + 2 * (lane % 4));
+            aged[i][m] = Pack(value.x * age.x, value.y * age.y);
+          }
+        }
+      }
+      if (kOutputs) {
+        if (!kVector) {
+#pragma unroll
+          for (int j = 0; j < 8; ++j) {
+            const float2 factor = *reinterpret_cast<const float2*>(decay + 8 * j + 2 * (lane % 4));
+            out[j][0] *= factor.x;
+            out[j][1] *= factor.y;
+            out[j][2] *= factor.x;
+            out[j][3] *= factor.y;
+          }
+        }
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+#pragma unroll
+          for (int n = i; n < 4; ++n) {
+            uint32_t b[4];
+            LoadMatrices(b, PiecesFirst(stage + Layout::kP, 16 * n, 2 * i, 8, lane));
+            Mma(out[2 * n], update[i], b[0], b[1]);
+            Mma(out[2 * n + 1], update[i], b[2], b[3]);
+          }
+        }
+      }
+      if (kDelta && goes_back) {
+        if (chunk == 0 && segment.before > 0) {
+          // It began in an earlier batch: back to the start kept then.
+          if (!transfer) {
+            const int64_t slot = ReadSlot(a.slots, s);
+            const float* from = kOutputs && segment.count > 1
+                                    ? a.chunk_start + (s * a.heads + head) * size
+                                    : a.nats_state.chunk_start + (slot * a.heads + head) * size;
+            const float log = a.nats_state.chunk_log_decay[slot * a.heads + head] + decay[129];
+            load_state(from, a.nats_state.decay_over_softmax_chunks ? __expf(log) : 1.0f);
+          }
+        } else if (a.nats_state.decay_over_softmax_chunks) {
+#pragma unroll
+          for (int j = 0; j < K / 8; ++j) {
+#pragma unroll
+            for (int e = 0; e < 4; ++e) state[j][e] *= decay[128];
+          }
+        }
+      } else {
+#pragma unroll
+        for (int j = 0; j < K / 8; ++j) {
+          float2 factor;
+          if (kVector) {
+            factor = *reinterpret_cast<const float2*>(decay + 8 * j + 2 * (lane % 4));
+          } else {
+            factor.x = factor.y = decay[128];
+          }
+          state[j][0] *= factor.x;
+          state[j][1] *= factor.y;
+          state[j][2] *= factor.x;
+          state[j][3] *= factor.y;
+        }
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+#pragma unroll
+          for (int n = 0; n < K / 16; ++n) {
+            uint32_t b[4];
+            LoadMatricesTransposed(b, RowsFirst(stage + Layout::kK, 16 * i, 2 * n, kPieces, lane));
+            Mma(state[2 * n], aged[i], b[0], b[1]);
+            Mma(state[2 * n + 1], aged[i], b[2], b[3]);
+          }
+        }
+      }
+      if (kOutputs) {
+        // Transposed through the warp's own columns of the U tile, which nobody reads any more.
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          const uint32_t r[4] = {Pack(out[2 * i][0], out[2 * i][1]),
+                                 Pack(out[2 * i][2], out[2 * i][3]),
+                                 Pack(out[2 * i + 1][0], out[2 * i + 1][1]),
+                                 Pack(out[2 * i + 1][2], out[2 * i + 1][3])};
+#if __CUDA_ARCH__ >= 900
+          asm volatile(
+              "stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1,%2,%3,%4};\n" ::"r"(
+                  PiecesFirst(stage + Layout::kU, 16 * i, 2 * warp, value_pieces, lane)),
+              "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
+              : "memory");
+#else
+#pragma unroll
+          for (int m = 0; m < 4; ++m) {
+#pragma unroll
+            for (int e = 0; e < 2; ++e) {
+              const int token = 16 * i + 8 * (m / 2) + 2 * (lane % 4) + e;
+              unsigned char* at = shared + offset + Layout::kU +
+                                  TileOffset(token, 2 * warp + m % 2, value_pieces) + lane / 4 * 2;
+              *reinterpret_cast<uint16_t*>(at) = static_cast<uint16_t>(r[m] >> (16 * e));
+            }
+          }
+#endif
+        }
+        __syncwarp();
+        const int rows = segment.RowsOf(chunk);
+        bf16* o = static_cast<bf16*>(a.o) + (segment.row + segment.RowOf(chunk)) * a.o_stride +
+                  head * a.value_dim + column0 + warp * 16;
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          const int token = 16 * i + lane / 2;
+          const uint4 data = *reinterpret_cast<const uint4*>(
+              shared + offset + Layout::kU + TileOffset(token, 2 * warp + lane % 2, value_pieces));
+          if (token < rows) *reinterpret_cast<uint4*>(o + token * a.o_stride + lane % 2 * 8) = data;
+        }
+      }
+    }
+  }
+  if (kVector && !kOutputs && blockIdx.x == 0 && thread < K) {
+    a.segment_decay[entry * K + thread] = segment_decay;
+  }
+  if (!live) return;
+  if (kOutputs) {
+    const int64_t slot = WriteSlot(a.slots, s);
+    if (slot >= 0 && segment.index == segment.count - 1) {
+      store_state(a.state + (slot * a.heads + head) * size);
+    }
+  } else {
+    store_state(transfer ? a.transfer + entry * K * K : a.local + entry * size);
+  }
+}
+
+template <int K, bool kDelta, bool kVector, bool kOutputs>
+void LaunchWalk(const Chunked& a, cudaStream_t stream) {
+  using Layout = WalkLayout<K, kDelta, kVector, kOutputs>;
+  const int64_t columns = a.value_dim < kWalkColumns ? a.value_dim : kWalkColumns;
+  const int64_t bytes = Layout::Bytes(static_cast<int>(columns));
+  int64_t stages = (DeviceSharedBytes() - 2048) / bytes;
+  stages = stages > 3 ? 3 : stages;
+  Require(stages >= 2, "chunked mixer: too little shared memory");
+  const auto kernel = WalkKernel<K, kDelta, kVector, kOutputs>;
+  AllowShared(reinterpret_cast<const void*>(kernel), stages * bytes);
+  int64_t blocks = CeilDiv(a.value_dim, columns);
+  if (kDelta && !kOutputs) blocks += CeilDiv(K, columns);
+  const dim3 grid(static_cast<unsigned>(blocks), static_cast<unsigned>(a.heads),
+                  static_cast<unsigned>(a.segments));
+  kernel<<<grid, static_cast<unsigned>(2 * columns), static_cast<size_t>(stages * bytes), stream>>>(
+      a, static_cast<int>(stages));
+  CheckLaunch("chunked walk");
+}
+
+}  // namespace natsl::kernels::cuda
