@@ -67,7 +67,7 @@ __global__ void __launch_bounds__(kThreads) PrepareKernel(Chunked a) {
   using L = Layout<K, kDelta>;
   constexpr int kPieces = K / 8;
   extern __shared__ __align__(128) unsigned char shared[];
-  __shared__ float b[64], betas[64];
+  __shared__ float b[64], betas[64], key_norms[64], query_norms[64];  // norms: inverse
   const int64_t c = blockIdx.x, head = blockIdx.y;
   if (a.plan.chunk_sequence[c] < 0) return;
   const int64_t row = a.plan.chunk_row[c];
@@ -117,21 +117,41 @@ __global__ void __launch_bounds__(kThreads) PrepareKernel(Chunked a) {
       const float lower = __shfl_up_sync(0xffffffffu, sum, d);
       if (lane >= d) sum += lower;
     }
-    const float last = __shfl_sync(0xffffffffu, sum, 31);
-    float* factors = a.factors + tile * kFactors;
 #pragma unroll
-    for (int e = 0; e < 2; ++e) {
-      const float at = e == 0 ? sum - g[1] : sum;
-      b[2 * lane + e] = at;
-      factors[2 * lane + e] = a.scale * __expf(at);
-      factors[64 + 2 * lane + e] = __expf(last - at);
-    }
-    if (lane == 0) {
-      factors[128] = __expf(last);
-      factors[129] = last;
-    }
+    for (int e = 0; e < 2; ++e) b[2 * lane + e] = e == 0 ? sum - g[1] : sum;
   }
   WaitCopies<1>();
+  __syncthreads();
+  {  // A thread a row of K, then of Q: its norm and its factor.
+    const int r = thread % 64;
+    float inverse = 1;
+    if (kDelta && a.normalize_qk) {
+      const unsigned char* tile_bytes = shared + (thread < 64 ? L::kK : L::kQ);
+      float squares = 1e-6f;
+      for (int piece = 0; piece < kPieces; ++piece) {
+        const uint4 data =
+            *reinterpret_cast<const uint4*>(tile_bytes + TileOffset(r, piece, kPieces));
+#pragma unroll
+        for (int e = 0; e < 4; ++e) {
+          const float2 x = Unpack(e == 0 ? data.x : e == 1 ? data.y : e == 2 ? data.z : data.w);
+          squares += x.x * x.x + x.y * x.y;
+        }
+      }
+      inverse = rsqrtf(squares);
+    }
+    float* factors = a.factors + tile * kFactors;
+    if (thread < 64) {
+      key_norms[r] = inverse;
+      factors[64 + r] = inverse * __expf(b[63] - b[r]);
+    } else {
+      query_norms[r] = a.scale * inverse;
+      factors[r] = a.scale * inverse * __expf(b[r]);
+    }
+    if (thread == 0) {
+      factors[128] = __expf(b[63]);
+      factors[129] = b[63];
+    }
+  }
   __syncthreads();
 
   // Scores: a warp's 16 rows against the 16 (n + 1) rows up to its own.
@@ -160,13 +180,17 @@ __global__ void __launch_bounds__(kThreads) PrepareKernel(Chunked a) {
         const int t = t0 + e / 2 * 8, j = 16 * n + 8 * h + 2 * (lane % 4);
         float decayed[2];
 #pragma unroll
-        for (int f = 0; f < 2; ++f) decayed[f] = j + f <= t ? __expf(b[t] - b[j + f]) : 0.0f;
+        for (int f = 0; f < 2; ++f) {
+          decayed[f] = j + f <= t ? key_norms[j + f] * __expf(b[t] - b[j + f]) : 0.0f;
+        }
         *reinterpret_cast<uint32_t*>(p + t * 64 + j) =
-            Pack(a.scale * decayed[0] * scores[h][e], a.scale * decayed[1] * scores[h][e + 1]);
+            Pack(query_norms[t] * decayed[0] * scores[h][e],
+                 query_norms[t] * decayed[1] * scores[h][e + 1]);
         if (kDelta) {
+          const float factor = betas[t] * key_norms[t];
           *reinterpret_cast<float2*>(matrix + t * kPitch + j) =
-              make_float2(j < t ? betas[t] * decayed[0] * keys[h][e] : 0.0f,
-                          j + 1 < t ? betas[t] * decayed[1] * keys[h][e + 1] : 0.0f);
+              make_float2(j < t ? factor * decayed[0] * keys[h][e] : 0.0f,
+                          j + 1 < t ? factor * decayed[1] * keys[h][e + 1] : 0.0f);
         }
       }
     }
@@ -200,7 +224,7 @@ __global__ void __launch_bounds__(kThreads) PrepareKernel(Chunked a) {
       const float2 pair = *reinterpret_cast<const float2*>(matrix + t * kPitch + j);
       const float x = pair.x * betas[j], y = pair.y * betas[j + 1];
       for_u[i][m] = Pack(x, y);
-      for_w[i][m] = Pack(x * __expf(b[j]), y * __expf(b[j + 1]));
+      for_w[i][m] = Pack(x * key_norms[j] * __expf(b[j]), y * key_norms[j + 1] * __expf(b[j + 1]));
     }
   }
   // Results go through the warp's own rows of the Q tile, which only it has read.

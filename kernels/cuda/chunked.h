@@ -17,7 +17,8 @@
 
 namespace natsl::kernels::cuda {
 
-/// Floats of a chunk and head in Chunked::factors: scale e^b [64], e^(bn - b) [64], e^bn, bn.
+/// Floats of a chunk and head in Chunked::factors: scale e^b [64], e^(bn - b) [64], e^bn, bn. With
+/// normalize_qk the first two hold 1 / |q| and 1 / |k| too.
 constexpr int kFactors = 132;
 constexpr int64_t kChunk = kPageTokens;
 /// A state multiplied by exp of this or less is gone to float32 precision.
@@ -25,6 +26,7 @@ constexpr float kWiped = -25.0f;
 
 struct Chunked {
   bool delta = false, vector_decay = false;
+  bool normalize_qk = false;  ///< delta rule: the rows' L2 norms join the scalar factors
   const void *q = nullptr, *k = nullptr, *v = nullptr;
   int64_t q_stride = 0, k_stride = 0, v_stride = 0, o_stride = 0;
   int64_t q_share = 1, k_share = 1, v_share = 1;

@@ -1,7 +1,6 @@
 // The delta rule: which path a call takes.
 #include "kernels/cuda/chunked.h"
 #include "kernels/cuda/device.cuh"
-#include "kernels/cuda/norm.h"
 #include "kernels/cuda/recurrence.h"
 
 namespace natsl::kernels::cuda {
@@ -44,11 +43,10 @@ Recurrence ToRecurrence(const DeltaRuleArgs& a) {
   return r;
 }
 
-// A prefill's scratch: q and k normalised, and either form's own.
+// A prefill's form and its scratch.
 struct Scratch {
   bool chunked = false;
   Chunked form;
-  uint16_t *q = nullptr, *k = nullptr;
   float* chunk_start = nullptr;
 };
 
@@ -57,6 +55,7 @@ Scratch LayOut(Carver& carver, const DeltaRuleArgs& a) {
   if (a.plan == nullptr) return scratch;
   Chunked& c = scratch.form;
   c.delta = true;
+  c.normalize_qk = a.normalize_qk;
   c.q = a.q;
   c.k = a.k;
   c.v = a.v;
@@ -86,30 +85,9 @@ Scratch LayOut(Carver& carver, const DeltaRuleArgs& a) {
     }
     return scratch;
   }
-  if (a.normalize_qk) {
-    const int64_t count = a.plan->tokens * a.heads * a.key_dim;
-    c.q = scratch.q = carver.Take<uint16_t>(count);
-    c.k = scratch.k = carver.Take<uint16_t>(count);
-    c.q_stride = c.k_stride = a.heads * a.key_dim;
-  }
   const int64_t bytes = LayOutChunked(c, nullptr);
   LayOutChunked(c, carver.Take<char>(bytes));
   return scratch;
-}
-
-void Normalize(const DeltaRuleArgs& a, const void* x, int64_t stride, void* y,
-               cudaStream_t stream) {
-  NormArgs norm;
-  norm.op = NormOp::kL2;
-  norm.dtype = a.dtype;
-  norm.x = x;
-  norm.x_stride = stride;
-  norm.y = y;
-  norm.y_stride = a.heads * a.key_dim;
-  norm.rows = a.plan->tokens;
-  norm.groups = a.heads;
-  norm.width = a.key_dim;
-  RunNorm(norm, stream);
 }
 
 }  // namespace
@@ -130,10 +108,6 @@ void RunDeltaRule(const DeltaRuleArgs& a, cudaStream_t stream) {
   Recurrence r = ToRecurrence(a);
   r.chunk_start = scratch.chunk_start;
   if (scratch.chunked) {
-    if (a.normalize_qk) {
-      Normalize(a, a.q, a.q_stride, scratch.q, stream);
-      Normalize(a, a.k, a.k_stride, scratch.k, stream);
-    }
     RunChunked(scratch.form, stream);
   } else {
     RunRecurrence(r, stream);

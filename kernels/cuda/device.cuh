@@ -67,8 +67,8 @@ __device__ inline float BlockSum(float x, float* shared) {
   return LaneSum(threadIdx.x % 32 < warps ? shared[threadIdx.x % 32] : 0.0f);
 }
 
-__device__ inline float Sigmoid(float x) { return 1.0f / (1.0f + __expf(-x)); }
-__device__ inline float Silu(float x) { return x / (1.0f + __expf(-x)); }
+__device__ inline float Sigmoid(float x) { return __fdividef(1.0f, 1.0f + __expf(-x)); }
+__device__ inline float Silu(float x) { return __fdividef(x, 1.0f + __expf(-x)); }
 __device__ inline float Softplus(float x) { return x > 20.0f ? x : log1pf(expf(x)); }
 __device__ inline float LogSigmoid(float x) { return fminf(x, 0.0f) - log1pf(expf(-fabsf(x))); }
 

@@ -154,6 +154,8 @@ void Launch(const NormArgs& a, bool vectors, cudaStream_t stream) {
     NormAnyKernel<T><<<blocks(1), 256, 0, stream>>>(a);
   } else if (a.width <= 8 * N) {
     NormKernel<T, N, 8, 1><<<blocks(32), 256, 0, stream>>>(a);
+  } else if (a.width <= 16 * N) {
+    NormKernel<T, N, 16, 1><<<blocks(16), 256, 0, stream>>>(a);
   } else if (a.width <= 32 * N) {
     NormKernel<T, N, 32, 1><<<blocks(8), 256, 0, stream>>>(a);
   } else if (a.width <= 128 * N) {

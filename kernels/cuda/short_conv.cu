@@ -7,7 +7,8 @@ namespace natsl::kernels::cuda {
 namespace {
 
 constexpr int kThreads = 128;
-constexpr int kStrip = 16;  // rows of a thread
+constexpr int kStrip = 64;  // rows of a thread
+constexpr int kAhead = 8;   // rows loaded at once
 constexpr int kTaps = 4;    // largest width
 
 // The raw input of row `row` of sequence s (rows before its first come from the tail).
@@ -38,10 +39,18 @@ __global__ void __launch_bounds__(kThreads) ConvKernel(ShortConvArgs a) {
   const int width = static_cast<int>(a.width);
   float weight[kTaps][N], bias[N];  // tap j multiplies the input j rows back
 #pragma unroll
-  for (int j = 0; j < kTaps; ++j) {
+  for (int e = 0; e < N; ++e) {
+    if (width == kTaps) {  // 16 bytes at once: device memory is aligned to it
+      const auto taps = *reinterpret_cast<const float4*>(a.weight + (column + e) * kTaps);
+      weight[0][e] = taps.w;
+      weight[1][e] = taps.z;
+      weight[2][e] = taps.y;
+      weight[3][e] = taps.x;
+    } else {
 #pragma unroll
-    for (int e = 0; e < N; ++e) {
-      weight[j][e] = j < width ? a.weight[(column + e) * width + width - 1 - j] : 0.0f;
+      for (int j = 0; j < kTaps; ++j) {
+        weight[j][e] = j < width ? a.weight[(column + e) * width + width - 1 - j] : 0.0f;
+      }
     }
   }
 #pragma unroll
@@ -62,8 +71,22 @@ __global__ void __launch_bounds__(kThreads) ConvKernel(ShortConvArgs a) {
     }
   };
   fill(first);
-#pragma unroll 4
-  for (int64_t row = first; row < last; ++row) {
+  const auto step = [&](int64_t row, const float(&x)[N]) {
+    float y[N];
+#pragma unroll
+    for (int e = 0; e < N; ++e) {
+      float sum = bias[e] + weight[0][e] * x[e];
+#pragma unroll
+      for (int j = kTaps - 1; j > 0; --j) sum += weight[j][e] * window[j][e];
+      y[e] = a.activation == ActivationKind::kSilu ? Silu(sum) : sum;
+#pragma unroll
+      for (int j = kTaps - 1; j > 1; --j) window[j][e] = window[j - 1][e];
+      window[1][e] = x[e];
+    }
+    Store<T, N>(static_cast<T*>(a.y) + row * a.y_stride + column, y);
+  };
+  const T* x = static_cast<const T*>(a.x) + column;
+  for (int64_t row = first; row < last;) {
     if (row == end) {
       do {
         ++s;
@@ -72,18 +95,26 @@ __global__ void __launch_bounds__(kThreads) ConvKernel(ShortConvArgs a) {
       end = a.offsets[s + 1];
       fill(row);
     }
-    Load<T, N>(static_cast<const T*>(a.x) + row * a.x_stride + column, window[0]);
-    float y[N];
+    const int64_t stop = min(last, end);
+    for (; row + kAhead <= stop; row += kAhead) {
+      Vec<T, N> rows[kAhead];
 #pragma unroll
-    for (int e = 0; e < N; ++e) {
-      float sum = bias[e];
+      for (int i = 0; i < kAhead; ++i) {
+        rows[i] = *reinterpret_cast<const Vec<T, N>*>(x + (row + i) * a.x_stride);
+      }
 #pragma unroll
-      for (int j = kTaps - 1; j >= 0; --j) sum += weight[j][e] * window[j][e];
-      y[e] = a.activation == ActivationKind::kSilu ? Silu(sum) : sum;
+      for (int i = 0; i < kAhead; ++i) {
+        float values[N];
 #pragma unroll
-      for (int j = kTaps - 1; j > 0; --j) window[j][e] = window[j - 1][e];
+        for (int e = 0; e < N; ++e) values[e] = ToFloat(rows[i].v[e]);
+        step(row + i, values);
+      }
     }
-    Store<T, N>(static_cast<T*>(a.y) + row * a.y_stride + column, y);
+    for (; row < stop; ++row) {
+      float values[N];
+      Load<T, N>(x + row * a.x_stride, values);
+      step(row, values);
+    }
   }
 }
 

@@ -9,7 +9,7 @@ struct ShortConvArgs {
   DType dtype = DType::kBFloat16;
   const void* x = nullptr;  ///< [T, C]
   int64_t x_stride = 0;
-  const float* weight = nullptr;  ///< [C, W]; column W-1 multiplies the current token
+  const float* weight = nullptr;  ///< [C, W], 16-byte aligned; column W-1 is the current token's
   const float* bias = nullptr;    ///< [C] or null
   ActivationKind activation = ActivationKind::kSilu;
   void* y = nullptr;  ///< [T, C]; must not overlap x
