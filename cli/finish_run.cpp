@@ -12,7 +12,8 @@
 namespace natsl::cli {
 namespace {
 
-/// The groups that the user named. A member with parameters ("name@4096") is a member too.
+/// The groups that the user named. A member with parameters ("name@4096") is a member too; tasks of
+/// different parameters are never averaged: each set of them makes a row of its own.
 std::vector<reports::GroupRecord> Groups(const std::string& task_list,
                                          const std::vector<reports::TaskRecord>& tasks) {
   std::vector<reports::GroupRecord> records;
@@ -22,13 +23,23 @@ std::vector<reports::GroupRecord> Groups(const std::string& task_list,
         wrapped.find("," + group.name + "@") == std::string::npos) {
       continue;
     }
-    std::vector<const reports::TaskRecord*> members;
+    std::vector<std::pair<std::string, std::vector<const reports::TaskRecord*>>> by_parameters;
     for (const std::string& name : group.tasks) {
       for (const reports::TaskRecord& task : tasks) {
-        if (task.name == name || task.name.starts_with(name + "@")) members.push_back(&task);
+        if (task.name != name && !task.name.starts_with(name + "@")) continue;
+        const std::string parameters = task.name.substr(name.size());
+        auto found = std::find_if(by_parameters.begin(), by_parameters.end(),
+                                  [&](const auto& row) { return row.first == parameters; });
+        if (found == by_parameters.end()) {
+          found = by_parameters.insert(found, {parameters, {}});
+        }
+        found->second.push_back(&task);
       }
     }
-    if (!members.empty()) records.push_back(evaluators::AggregateGroup(group, members));
+    for (const auto& [parameters, members] : by_parameters) {
+      records.push_back(evaluators::AggregateGroup(group, members));
+      if (by_parameters.size() > 1) records.back().name += parameters;
+    }
   }
   return records;
 }

@@ -77,8 +77,10 @@ ScoredDocument ScoreDocument(const SelectedTask& selected, int64_t index,
       scored.not_scored = fmt::format("request {} failed: {}", number, *base.error);
     } else if (base.skipped && scored.not_scored.empty()) {
       scored.skipped = true;
-      scored.not_scored = fmt::format("request {} is too long for the model by {} tokens", number,
-                                      base.truncated_tokens);
+      scored.not_scored = base.truncated_tokens > 0
+                              ? fmt::format("request {} is too long for the model by {} tokens",
+                                            number, base.truncated_tokens)
+                              : fmt::format("request {} is too short for one window", number);
     }
   }
   if (scored.not_scored.empty()) scored.score = selected.task->Score(index, scored.responses);
@@ -160,9 +162,10 @@ void AddWarnings(reports::TaskRecord& record) {
                     counts.failed_documents, record.evaluated));
   }
   if (counts.skipped_documents > 0) {
-    record.warnings.push_back(
-        fmt::format("{} of {} documents were skipped because they are too long for the model",
-                    counts.skipped_documents, record.evaluated));
+    record.warnings.push_back(fmt::format(
+        "{} of {} documents were skipped because they are {}", counts.skipped_documents,
+        record.evaluated,
+        counts.truncated_requests > 0 ? "too long for the model" : "too short for one window"));
   }
   if (counts.truncated_requests > 0) {
     record.warnings.push_back(fmt::format("{} of {} requests were truncated ({} tokens cut in all)",

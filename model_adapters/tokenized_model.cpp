@@ -109,6 +109,15 @@ class TokenizedModel final : public LanguageModel {
     const TokenId prefix = PrefixToken(*tokenizer_);
     ForEach(requests.size(), [&](size_t i) {
       Guarded(results[i], [&] {
+        if (requests[i].whole_windows) {
+          const int64_t length = requests[i].max_length.value_or(info_.max_length);
+          WholeWindows whole = EncodeWholeWindows(*tokenizer_, requests[i], options_.bos, length);
+          results[i].output_tokens = core::Size(whole.windows) * length;
+          results[i].scored_bytes = whole.scored_bytes;
+          results[i].skipped = whole.windows.empty();
+          parts[i] = std::move(whole.windows);
+          return;
+        }
         const int64_t window =
             std::min(requests[i].max_length.value_or(info_.max_length), info_.max_length);
         const std::vector<TokenId> ids = EncodeText(*tokenizer_, requests[i].text, options_.bos);

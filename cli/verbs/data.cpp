@@ -42,8 +42,9 @@ void Path(const DataOptions& options) {
   for (const std::filesystem::path& file : location.files) std::cout << file.string() << "\n";
   for (const std::filesystem::path& file : location.hub_files) std::cout << file.string() << "\n";
   if (location.files.empty() && location.hub_files.empty()) {
-    throw DataError("{}: none of its files is below {} or in a hub cache; its home is {}",
-                    manifest.name, options.data, manifest.home);
+    throw DataError(
+        "{}: none of its files is {}in a Hugging Face cache; its home is {}", manifest.name,
+        options.data.empty() ? "" : fmt::format("below {} or ", options.data), manifest.home);
   }
 }
 
@@ -68,7 +69,9 @@ void AddData(CLI::App& app, Context& context) {
   verify->callback([options, &context] { context.status = Verify(*options); });
   CLI::App* path = data->add_subcommand("path", "Where a dataset's files are");
   path->add_option("name", options->name, "Dataset")->required();
-  path->add_option("--data", options->data, "Folder of the datasets' files")->required();
+  path->add_option(
+      "--data", options->data,
+      "Folder of the datasets' files (default: only Hugging Face caches are looked in)");
   path->callback([options] { Path(*options); });
 }
 

@@ -7,7 +7,7 @@
 #include "cli/verbs/inspect.h"
 #include "core/json.h"
 #include "evaluators/request_plan.h"
-#include "evaluators/score.h"
+#include "tasks/generation/protocol_settings.h"
 
 namespace natsl::cli {
 namespace {
@@ -19,7 +19,7 @@ struct RequestsOptions {
   std::string tokenizer;
 };
 
-Json ToJson(const tasks::Request& request) {
+Json ToJson(const std::string& task, const tasks::Request& request) {
   Json json;
   json["type"] = evaluators::Name(evaluators::KindOf(request));
   if (const auto* pair = std::get_if<tasks::LoglikelihoodRequest>(&request)) {
@@ -34,8 +34,8 @@ Json ToJson(const tasks::Request& request) {
   } else {
     const auto& generate = std::get<tasks::GenerateRequest>(request);
     json["context"] = generate.prompt;
-    json["gen_kwargs"] =
-        core::ParseJson(evaluators::GenerationArguments(generate), "request", ErrorCode::kInternal);
+    json["gen_kwargs"] = tasks::ProtocolSettings(task.substr(0, task.find('@')), generate);
+    json["max_gen_toks"] = generate.max_new_tokens;
   }
   return json;
 }
@@ -57,7 +57,7 @@ void Run(const RequestsOptions& options) {
         line["task"] = task.name;
         line["doc_id"] = document.doc_id;
         line["request"] = r;
-        line.update(ToJson(document.requests[r]));
+        line.update(ToJson(task.name, document.requests[r]));
         line["target"] = document.target;
         std::cout << core::PythonJson(line) << '\n';
       }
@@ -71,7 +71,7 @@ void AddInspectRequests(CLI::App& inspect) {
   CLI::App* verb = inspect.add_subcommand(
       "requests",
       "Requests of tasks as JSONL: task, doc_id, request, type, context, continuation "
-      "or gen_kwargs, target");
+      "or gen_kwargs and max_gen_toks, target");
   auto options = std::make_shared<RequestsOptions>();
   AddTaskSelection(*verb, options->selection);
   verb->add_option("--tokenizer", options->tokenizer,

@@ -34,6 +34,24 @@ std::vector<std::pair<const char*, std::string>> Fields(const tasks::TaskCard& c
           {"few-shot", card.few_shot}, {"licence", card.licence}};
 }
 
+/// What each kind of task does with data that isn't as it should be.
+constexpr const char* kBadInput = R"(
+## Bad input
+
+An error ends the command before the model has answered anything (exit status 3; 2 for options). It names file, line or record,
+field, what was found and what was expected.
+
+| input | what happens |
+|---|---|
+| a missing file or column, a wrong type, text that isn't UTF-8, broken JSON | error, in every task |
+| a split without labels or answers | error; `squadv2`: a question without answers is an unanswerable one; `drop`: such documents score 0 and are counted in a warning, an error where all are so |
+| an id that stands twice | error where the dataset has ids; `extrapolation_narrativeqa`: a story repeated for its questions is taken once |
+| an empty list of answers, a blank answer | error (`nq_open`, `triviaqa`, `swde`, `fda`, `squad_completion`, `based_*`, `longbench_*`, `ruler_qa_*`); `squadv2` and `drop`: as above |
+| an empty set, or one of which nothing is left to evaluate | error, in every task |
+| a prompt longer than the model | cut on its left and counted in the report (`--truncation left`, as the protocol does), or skipped and counted (`skip`), or an error (`error`); `longbench_*`: cut in its middle; `ruler_*`, `mqar` and `phonebook` with a length: never longer than that length; a length that nothing fits in is an error |
+| a document shorter than a window (`extrapolation_*`) | skipped and counted; a metric that no document has is shown without a value |
+)";
+
 }  // namespace
 
 void PrintTaskNames(std::ostream& out) {
@@ -67,6 +85,7 @@ void PrintTaskPage(std::ostream& out) {
   for (const tasks::GroupEntry& group : tasks::Groups()) {
     out << fmt::format("- **{}**: {} ({})\n", group.name, group.summary, Joined(group.tasks));
   }
+  out << kBadInput;
   for (const tasks::TaskEntry& entry : tasks::Tasks()) {
     const tasks::TaskCard card = entry.card();
     out << fmt::format("\n## {}\n\n{}\n\n", entry.name, card.summary);

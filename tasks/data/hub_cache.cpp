@@ -78,9 +78,14 @@ bool MatchesGlob(std::string_view text, std::string_view pattern) {
 }
 
 std::vector<fs::path> HubCaches(const fs::path& root) {
-  std::vector<fs::path> caches = {root, root / "hub"};
+  std::vector<fs::path> caches;
+  if (!root.empty()) caches = {root, root / "hub"};
   if (const char* cache = std::getenv("HF_HUB_CACHE")) caches.emplace_back(cache);
+  if (const char* cache = std::getenv("HUGGINGFACE_HUB_CACHE")) caches.emplace_back(cache);
   if (const char* home = std::getenv("HF_HOME")) caches.push_back(fs::path(home) / "hub");
+  if (const char* cache = std::getenv("XDG_CACHE_HOME")) {
+    caches.push_back(fs::path(cache) / "huggingface" / "hub");
+  }
   if (const char* home = std::getenv("HOME")) {
     caches.push_back(fs::path(home) / ".cache" / "huggingface" / "hub");
   }

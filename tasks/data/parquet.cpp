@@ -30,8 +30,8 @@ Module Load() {
     return module;
   }
   module.problem =
-      "this build has no Parquet reader. To get it: pip install --target DIR pyarrow, then "
-      "cmake -DNATSL_ARROW=DIR/pyarrow and build again; or give the dataset as JSONL";
+      "this build has no Parquet reader; run scripts/setup, which fetches it (elsewhere: cmake "
+      "-DNATSL_ARROW=DIR with PyPI's pyarrow in DIR), or give the dataset as JSONL";
   return module;
 }
 

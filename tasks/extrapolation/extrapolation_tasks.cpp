@@ -39,7 +39,7 @@ const std::vector<Corpus>& Corpora() {
        false,
        "text",
        "id",
-       {"narrativeqa/test.jsonl", "narrativeqa"}},
+       {"narrativeqa/test.jsonl", "narrativeqa", "hub:deepmind/narrativeqa:data/test-*.parquet"}},
       {"codeparrot",
        "Python files, packed",
        "per file, by its repository",
@@ -146,6 +146,9 @@ class ExtrapolationTask final : public Task {
                                {sums[b], windows * static_cast<double>(bucket_)}});
       score.metrics.push_back(
           {CumulativeName(static_cast<int64_t>(b)), "none", {cumulative, windows * upto}});
+      score.metrics.push_back({LossName(static_cast<int64_t>(b)),
+                               "none",
+                               {-sums[b], windows * static_cast<double>(bucket_)}});
     }
     return score;
   }
@@ -157,12 +160,17 @@ class ExtrapolationTask final : public Task {
   std::string CumulativeName(int64_t b) const {
     return fmt::format("perplexity_to_{}", (b + 1) * bucket_);
   }
+  /// Mean negative log-likelihood of a token (nats).
+  std::string LossName(int64_t b) const {
+    return fmt::format("loss_{}-{}", b * bucket_, (b + 1) * bucket_);
+  }
 
   void AddMetrics() {
     for (int64_t b = 0; b < length_ / bucket_; ++b) {
       for (const std::string& name : {BucketName(b), CumulativeName(b)}) {
         card_.metrics.push_back({name, "none", Aggregation::kWeightedPerplexity, false, 1});
       }
+      card_.metrics.push_back({LossName(b), "none", Aggregation::kWeightedMean, false, 1});
     }
   }
 
@@ -206,7 +214,10 @@ class ExtrapolationTask final : public Task {
       const RecordSet set = data.Read(file);
       hash.Update(set.sha256);
       for (const Record& record : set.records) {
-        const core::JsonObject object(*record.value, record.where, ErrorCode::kData);
+        const core::JsonObject row(*record.value, record.where, ErrorCode::kData);
+        // NarrativeQA's rows on the hub are questions, with the story below "document".
+        const core::JsonObject object =
+            row.Has("document") && !row.Has(field) ? row.Object("document") : row;
         std::string id = fmt::format("{}", documents_.size());
         if (*corpus.id_field != '\0' && object.Has(corpus.id_field)) {
           id = object.String(corpus.id_field);

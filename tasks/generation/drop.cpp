@@ -172,13 +172,14 @@ GenerationSpec DropSpec() {
   spec.card.deviations = {
       "an answer's number, date and spans glue digits as the protocol does: 1,000.5 is 10005.0"};
   spec.layout.dataset = "drop";
-  spec.layout.evaluated = {"validation",
-                           {"drop/drop_dataset_dev.json", "drop/drop_v0_dev.jsonl",
-                            "drop/drop.json", "hub:EleutherAI/drop:data/validation*",
-                            "hub:EleutherAI/drop:validation*", "hub:ucinlp/drop:data/validation*"}};
+  spec.layout.evaluated = {
+      "validation",
+      {"drop/drop_dataset_dev.json", "drop/drop_v0_dev.jsonl", "drop/drop.json",
+       "hub:EleutherAI/drop:*validation*", "hub:EleutherAI/drop:data/validation*",
+       "hub:ucinlp/drop:data/validation*"}};
   spec.layout.pools = {{"train",
-                        {"drop/drop_dataset_train.json", "hub:EleutherAI/drop:data/train*",
-                         "hub:EleutherAI/drop:train*", "hub:ucinlp/drop:data/train*"}}};
+                        {"drop/drop_dataset_train.json", "hub:EleutherAI/drop:*train*",
+                         "hub:EleutherAI/drop:data/train*", "hub:ucinlp/drop:data/train*"}}};
   spec.layout.read = [](const DataSource& data, const std::vector<std::filesystem::path>& files) {
     return ExpandRecords(data.Read(files), Expand);
   };

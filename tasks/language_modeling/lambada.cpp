@@ -109,7 +109,8 @@ DatasetLayout OpenAiLayout() {
   layout.dataset = "lambada_openai";
   layout.evaluated = {"test",
                       {"lambada/lambada_test.jsonl", "lambada_test.jsonl",
-                       "lambada_openai/test.jsonl", "hub:EleutherAI/lambada_openai:default/test*",
+                       "lambada_openai/test.jsonl", "hub:EleutherAI/lambada_openai:default/test/*",
+                       "hub:EleutherAI/lambada_openai:default/test*",
                        "hub:EleutherAI/lambada_openai:data/lambada_test.jsonl"}};
   layout.pools = {layout.evaluated};
   return layout;

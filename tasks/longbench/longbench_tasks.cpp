@@ -1,6 +1,8 @@
 // LongBench and LongBench-E.
 #include "tasks/longbench/longbench_tasks.h"
 
+#include <map>
+
 #include "core/cast.h"
 #include "core/json.h"
 #include "tasks/metrics/longbench.h"
@@ -49,12 +51,24 @@ class LongBenchTask final : public Task {
     max_length_ = parameters.Count("max_length", 2);
     // Without its tables a Chinese metric says so before anything is run.
     if (metrics::NeedsSegmenter(metric_)) metrics::DefaultSegmenter();
-    const std::string file = fmt::format("{}{}.jsonl", dataset.name, e ? "_e" : "");
+    const std::string set = fmt::format("{}{}", dataset.name, e ? "_e" : ""), file = set + ".jsonl";
     set_ = data.Read(data.RequireAll(
-        "longbench", {"longbench/" + file, "LongBench/" + file, "longbench/data/" + file,
-                      "hub:THUDM/LongBench:data/" + file}));
+        "longbench",
+        {"longbench/" + file, "LongBench/" + file, "longbench/data/" + file,
+         "hub:THUDM/LongBench:data/" + file, "hub:THUDM/LongBench:" + set + "/test*",
+         "hub:zai-org/LongBench:" + set + "/test*", "hub:Xnhyacinth/LongBench:" + set + "/test*"}));
     records_.reserve(set_.records.size());
-    for (const Record& record : set_.records) records_.push_back(Parse(record));
+    std::map<std::string, const Record*> seen;
+    for (const Record& record : set_.records) {
+      records_.push_back(Parse(record));
+      const std::string& id = records_.back().id;
+      if (id.empty()) continue;
+      const auto [first, is_new] = seen.emplace(id, &record);
+      if (!is_new) {
+        throw DataError("{}: \"_id\" is \"{}\", which {} has already; expected each id once",
+                        record.where, id, first->second->where);
+      }
+    }
   }
 
   const TaskCard& Card() const override { return card_; }
@@ -123,6 +137,16 @@ class LongBenchTask final : public Task {
       throw object.Wrong("all_classes", "the list of classes");
     }
     if (e_) item.length = object.Int("length");
+    const bool numbered = metric_ == metrics::LongBenchMetric::kRetrieval ||
+                          metric_ == metrics::LongBenchMetric::kRetrievalZh;
+    if (numbered) {
+      // An answer without a paragraph's number can't be scored; better now than after the model.
+      try {
+        metrics::LongBenchScore(metric_, "1", item.answers, {});
+      } catch (const Error&) {
+        throw object.Wrong("answers", "answers like \"Paragraph 3\" (Chinese: 段落3)");
+      }
+    }
     return item;
   }
 

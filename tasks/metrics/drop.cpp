@@ -93,30 +93,44 @@ std::string DropNormalize(std::string_view span) {
   return std::string(core::PythonStrip(out));
 }
 
-DropScore DropOfficial(std::span<const std::string> predicted, std::span<const std::string> gold) {
-  std::vector<std::string> predicted_spans, gold_spans;
-  std::vector<Bag> predicted_bags, gold_bags;
-  for (const std::string& span : predicted) {
-    predicted_spans.push_back(DropNormalize(span));
-    predicted_bags.push_back(BagOf(predicted_spans.back()));
+namespace {
+
+/// Normal forms of spans and their bags of words.
+struct Spans {
+  std::vector<std::string> normal;
+  std::vector<Bag> bags;
+};
+
+Spans Normalized(std::span<const std::string> spans) {
+  Spans out;
+  for (const std::string& span : spans) {
+    out.normal.push_back(DropNormalize(span));
+    out.bags.push_back(BagOf(out.normal.back()));
   }
-  for (const std::string& span : gold) {
-    gold_spans.push_back(DropNormalize(span));
-    gold_bags.push_back(BagOf(gold_spans.back()));
-  }
-  const bool same = predicted_spans.size() == gold_spans.size() &&
-                    std::set(predicted_spans.begin(), predicted_spans.end()) ==
-                        std::set(gold_spans.begin(), gold_spans.end());
-  const double f1 = AlignedF1(predicted_bags, gold_bags);
+  return out;
+}
+
+DropScore Compare(const Spans& predicted, const Spans& gold) {
+  const bool same = predicted.normal.size() == gold.normal.size() &&
+                    std::set<std::string_view>(predicted.normal.begin(), predicted.normal.end()) ==
+                        std::set<std::string_view>(gold.normal.begin(), gold.normal.end());
+  const double f1 = AlignedF1(predicted.bags, gold.bags);
   return {same ? 1.0 : 0.0, std::isnan(f1) ? f1 : core::statistics::NumpyRound(f1, 2)};
 }
 
+}  // namespace
+
+DropScore DropOfficial(std::span<const std::string> predicted, std::span<const std::string> gold) {
+  return Compare(Normalized(predicted), Normalized(gold));
+}
+
 DropScore DropHarness(const std::string& prediction, std::span<const DropAnswer> golds) {
+  const Spans predicted = Normalized(std::span(&prediction, 1));
   DropScore best;
   for (const DropAnswer& gold : golds) {
     if (gold.empty()) throw DataError("drop: an answer has no spans");
     if (core::PythonStrip(gold.front()).empty()) continue;
-    const DropScore score = DropOfficial(std::span(&prediction, 1), gold);
+    const DropScore score = Compare(predicted, Normalized(gold));
     best.em = std::max(best.em, score.em);
     best.f1 = std::max(best.f1, score.f1);
   }

@@ -59,9 +59,21 @@ size_t NumberLength(std::string_view text) {
   return i;
 }
 
+/// Most words can't be numbers, which their first character already tells (Unicode digits and white
+/// space begin with a byte of 0x80 or more).
+bool MayBeNumber(std::string_view text) {
+  size_t i = 0;
+  while (i < text.size() && (IsCSpace(text[i]) || (text[i] >= 0x1C && text[i] <= 0x1F))) ++i;
+  if (i == text.size()) return false;
+  const char c = text[i];
+  return IsDigit(c) || c == '+' || c == '-' || c == '.' || c == 'i' || c == 'I' || c == 'n' ||
+         c == 'N' || static_cast<unsigned char>(c) >= 0x80;
+}
+
 }  // namespace
 
 std::optional<double> PythonFloat(std::string_view raw) {
+  if (!MayBeNumber(raw)) return std::nullopt;
   std::string text = ToAscii(raw);
   size_t begin = 0, end = text.size();
   while (begin < end && IsCSpace(text[begin])) ++begin;

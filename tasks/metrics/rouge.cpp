@@ -1,6 +1,7 @@
 // Set-based ROUGE-L.
 #include "tasks/metrics/rouge.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <unordered_map>
@@ -56,14 +57,19 @@ int64_t Distinct(const std::vector<WordIds>& pieces, size_t vocabulary) {
 bool MarkCommon(const WordIds& x, const WordIds& y, std::vector<int32_t>& table,
                 std::vector<bool>& marked) {
   const size_t n = x.size(), m = y.size(), width = m + 1;
-  table.assign((n + 1) * width, 0);
+  // The first row and column are zero; all else is written below.
+  table.resize(std::max(table.size(), (n + 1) * width));
+  std::fill_n(table.begin(), width, 0);
+  for (size_t i = 1; i <= n; ++i) table[i * width] = 0;
   for (size_t i = 1; i <= n; ++i) {
     int32_t* row = &table[i * width];
     const int32_t* above = row - width;
     const int32_t word = x[i - 1];
+    int32_t left = 0;
     for (size_t j = 1; j <= m; ++j) {
-      const int32_t longer = row[j - 1] > above[j] ? row[j - 1] : above[j];
-      row[j] = y[j - 1] == word ? above[j - 1] + 1 : longer;
+      const int32_t longer = std::max(left, above[j]);
+      left = y[j - 1] == word ? above[j - 1] + 1 : longer;
+      row[j] = left;
     }
   }
   int64_t moves = 0;

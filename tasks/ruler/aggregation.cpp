@@ -15,7 +15,17 @@ constexpr int64_t kCommon = 10;
 class CommonWords final : public Generator {
  public:
   CommonWords(const Words& words, int64_t target_length)
-      : words_(words), long_form_(target_length >= 4096) {}
+      : words_(words), long_form_(target_length >= 4096) {
+    if (target_length <= kLongest) return;
+    // Near 128k tokens the list runs out. The reference then takes another list, which can't be
+    // shipped; here pairs of the same words are added.
+    more_ = words.common;
+    for (const int64_t key :
+         core::PythonRandom(42).Sample(words.keys.size(), std::min(kMore, words.keys.size()))) {
+      more_.push_back(words.keys.At(key));
+    }
+    core::PythonRandom(42).Shuffle(more_);
+  }
 
   std::optional<Sample> Make(int64_t size, int64_t /*index*/, Streams& streams) const override {
     std::vector<std::string> example_answers, answers;
@@ -41,13 +51,15 @@ class CommonWords final : public Generator {
 
   std::optional<std::string> List(int64_t distinct, int64_t common_repeats, int64_t other_repeats,
                                   Streams& streams, std::vector<std::string>& answers) const {
-    if (distinct > core::Size(words_.common) || distinct < kCommon) return std::nullopt;
-    const std::vector<int64_t> chosen = streams.python.Sample(core::Size(words_.common), distinct);
+    const std::vector<std::string>& words =
+        distinct > core::Size(words_.common) ? more_ : words_.common;
+    if (distinct > core::Size(words) || distinct < kCommon) return std::nullopt;
+    const std::vector<int64_t> chosen = streams.python.Sample(core::Size(words), distinct);
     std::vector<std::string> list;
     const auto repeat = [&](int64_t from, int64_t to, int64_t times) {
       for (int64_t r = 0; r < times; ++r) {
         for (int64_t i = from; i < to; ++i) {
-          list.push_back(words_.common[static_cast<size_t>(chosen[static_cast<size_t>(i)])]);
+          list.push_back(words[static_cast<size_t>(chosen[static_cast<size_t>(i)])]);
         }
       }
     };
@@ -58,8 +70,12 @@ class CommonWords final : public Generator {
     return Numbered(list);
   }
 
+  static constexpr int64_t kLongest = 65536;  ///< tokens that the list is long enough for
+  static constexpr int64_t kMore = 20000;
+
   const Words& words_;
   bool long_form_;
+  std::vector<std::string> more_;  ///< empty: not needed at this length
 };
 
 }  // namespace

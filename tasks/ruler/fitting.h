@@ -14,7 +14,7 @@ using TokenCounter = std::function<int64_t(const std::string&)>;
 /// How a sample that came out too long is shortened.
 enum class Shrink {
   kReference,  ///< by whole increments, as the reference (a sample can lose half of its length)
-  kBisect,     ///< to the largest size that fits, so that every sample reaches the target
+  kBisect,     ///< by a search of its own, so that it reaches at least 95 % of the target
 };
 
 struct FittingPlan {
@@ -38,15 +38,19 @@ struct FittedSample {
 int64_t FindSize(const Generator& generator, const FittingPlan& plan, const TokenCounter& count,
                  Streams& streams);
 
-/// `samples` samples of size `size`. Tokens are counted on all cores; draws stay in order. Error
-/// (data) where not even the smallest sample fits.
+/// `samples` samples near size `size`, made and counted on all cores; the result doesn't depend on
+/// their number. Error (data) where not even the smallest sample fits.
+/// With kReference draws stand in the reference's order, byte for byte. With kBisect each sample
+/// starts from the draws that it has there if all before it fit, is at least 98 % of the target
+/// long where a unit of its size is small enough (a paragraph of a question often isn't: then the
+/// longest of several draws), and never longer than the target.
 std::vector<FittedSample> MakeSamples(const Generator& generator, const FittingPlan& plan,
                                       int64_t size, int64_t samples, const TokenCounter& count,
                                       Streams& streams);
 
-/// Frequent words have a search of their own: from budget / 6 in steps of budget / 32.
-std::vector<FittedSample> MakeFrequentWordSamples(int64_t target_length, int64_t answer_tokens,
-                                                  int64_t samples, const TokenCounter& count,
-                                                  Streams& streams);
+/// Frequent words have a first search of their own: from budget / 6 in steps of budget / 32. Takes
+/// target_length, answer_tokens and shrink of the plan.
+std::vector<FittedSample> MakeFrequentWordSamples(const FittingPlan& plan, int64_t samples,
+                                                  const TokenCounter& count, Streams& streams);
 
 }  // namespace natsl::tasks::ruler

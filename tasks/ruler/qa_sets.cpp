@@ -21,7 +21,7 @@ JsonObject Item(const core::Json& value, const JsonObject& parent, std::string_v
   return JsonObject(value, fmt::format("{}: \"{}\"[{}]", parent.where(), key, i), ErrorCode::kData);
 }
 
-/// Replaces document texts by indices into their sorted set.
+/// Texts as indices into their sorted set.
 class DocumentIndex {
  public:
   explicit DocumentIndex(std::vector<std::string> documents) : sorted_(std::move(documents)) {
@@ -37,94 +37,158 @@ class DocumentIndex {
   std::vector<std::string> sorted_;
 };
 
-}  // namespace
-
-QaSet LoadSquadSet(const DataSource& data) {
-  const RecordSet file = data.Read(data.Require("squad", {"squad/dev-v2.0.json"}));
+/// An article of SQuAD: its paragraphs and its answerable questions, in file order.
+struct Article {
   struct Question {
     std::string text;
     std::vector<std::string> answers;
-    std::string paragraph;
-    std::vector<std::string> others;
+    size_t paragraph = 0;
   };
+  std::vector<std::string> paragraphs;
   std::vector<Question> questions;
-  std::vector<std::string> documents;
-  const JsonObject root(*file.records.at(0).value, file.records.at(0).where, ErrorCode::kData);
+};
+
+/// The publisher's layout: {data: [{title, paragraphs: [{context, qas}]}]}.
+std::vector<Article> PublishedArticles(const Record& record) {
+  std::vector<Article> all;
+  const JsonObject root(*record.value, record.where, ErrorCode::kData);
   const core::Json& articles = List(root, "data");
   for (size_t a = 0; a < articles.size(); ++a) {
-    const JsonObject article = Item(articles[a], root, "data", a);
-    const core::Json& paragraphs = List(article, "paragraphs");
-    std::vector<std::string> contexts;
+    const JsonObject object = Item(articles[a], root, "data", a);
+    const core::Json& paragraphs = List(object, "paragraphs");
+    Article& article = all.emplace_back();
     for (size_t p = 0; p < paragraphs.size(); ++p) {
-      contexts.push_back(Item(paragraphs[p], article, "paragraphs", p).String("context"));
-    }
-    documents.insert(documents.end(), contexts.begin(), contexts.end());
-    for (size_t p = 0; p < paragraphs.size(); ++p) {
-      const JsonObject paragraph = Item(paragraphs[p], article, "paragraphs", p);
+      const JsonObject paragraph = Item(paragraphs[p], object, "paragraphs", p);
+      article.paragraphs.push_back(paragraph.String("context"));
       const core::Json& qas = List(paragraph, "qas");
       for (size_t q = 0; q < qas.size(); ++q) {
         const JsonObject qa = Item(qas[q], paragraph, "qas", q);
         if (qa.Has("is_impossible") && qa.Bool("is_impossible")) continue;
-        Question question{qa.String("question"), {}, contexts[p], {}};
+        Article::Question question{qa.String("question"), {}, p};
         const core::Json& answers = List(qa, "answers");
         for (size_t i = 0; i < answers.size(); ++i) {
           question.answers.push_back(Item(answers[i], qa, "answers", i).String("text"));
         }
         if (question.answers.empty()) throw qa.Wrong("answers", "at least one answer");
-        for (size_t other = 0; other < contexts.size(); ++other) {
-          if (other != p) question.others.push_back(contexts[other]);
-        }
-        questions.push_back(std::move(question));
+        article.questions.push_back(std::move(question));
       }
     }
   }
+  return all;
+}
+
+/// The hub's layout: one question a row; rows of one title, and of one context, follow each other.
+std::vector<Article> HubArticles(const std::vector<Record>& records) {
+  std::vector<Article> all;
+  std::string title;
+  for (const Record& record : records) {
+    const JsonObject row(*record.value, record.where, ErrorCode::kData);
+    if (all.empty() || row.String("title") != title) all.emplace_back();
+    title = row.String("title");
+    Article& article = all.back();
+    std::string context = row.String("context");
+    if (article.paragraphs.empty() || article.paragraphs.back() != context) {
+      article.paragraphs.push_back(std::move(context));
+    }
+    std::vector<std::string> answers = row.Object("answers").Strings("text");
+    if (answers.empty()) continue;  // unanswerable
+    article.questions.push_back(
+        {row.String("question"), std::move(answers), article.paragraphs.size() - 1});
+  }
+  return all;
+}
+
+/// A HotpotQA paragraph as RULER shows it: the title, then the sentences without a separator.
+std::string HotpotDocument(const JsonObject& record, const core::Json& title,
+                           const core::Json& sentences) {
+  if (!title.is_string() || !sentences.is_array()) {
+    throw record.Wrong("context", "a list of [title, [sentence, ...]]");
+  }
+  std::string text = title.get<std::string>() + "\n";
+  for (const core::Json& sentence : sentences) {
+    if (!sentence.is_string()) throw record.Wrong("context", "sentences as strings");
+    text += sentence.get_ref<const std::string&>();
+  }
+  return text;
+}
+
+/// The paragraphs of a question: pairs [title, sentences], or the hub's two lists of them.
+std::vector<std::string> HotpotDocuments(const JsonObject& record) {
+  std::vector<std::string> documents;
+  if (record.At("context").is_object()) {
+    const JsonObject context = record.Object("context");
+    const core::Json& titles = List(context, "title");
+    const core::Json& sentences = List(context, "sentences");
+    if (titles.size() != sentences.size()) {
+      throw record.Wrong("context", "as many titles as lists of sentences");
+    }
+    for (size_t i = 0; i < titles.size(); ++i) {
+      documents.push_back(HotpotDocument(record, titles[i], sentences[i]));
+    }
+  } else {
+    for (const core::Json& paragraph : List(record, "context")) {
+      if (!paragraph.is_array() || paragraph.size() != 2) {
+        throw record.Wrong("context", "a list of [title, [sentence, ...]]");
+      }
+      documents.push_back(HotpotDocument(record, paragraph[0], paragraph[1]));
+    }
+  }
+  if (documents.empty()) throw record.Wrong("context", "at least one paragraph");
+  return documents;
+}
+
+}  // namespace
+
+QaSet LoadSquadSet(const DataSource& data) {
+  const RecordSet file = data.Read(data.RequireAll(
+      "squad_v2",
+      {"squad/dev-v2.0.json", "hub:rajpurkar/squad_v2:squad_v2/validation*",
+       "hub:lighteval/squad_v2:squad_v2/validation*", "hub:lighteval/squad_v2:data/validation*"}));
+  const Record& first = file.records.at(0);
+  const bool published = first.value->is_object() && first.value->contains("data");
+  const std::vector<Article> articles =
+      published ? PublishedArticles(first) : HubArticles(file.records);
+  std::vector<std::string> documents;
+  for (const Article& article : articles) {
+    documents.insert(documents.end(), article.paragraphs.begin(), article.paragraphs.end());
+  }
   DocumentIndex index(std::move(documents));
   QaSet set;
-  for (Question& question : questions) {
-    QaQuestion out{std::move(question.text), std::move(question.answers), {}, {}};
-    out.gold = {index.Of(question.paragraph)};
-    for (const std::string& other : question.others) out.more.push_back(index.Of(other));
-    set.questions.push_back(std::move(out));
+  for (const Article& article : articles) {
+    std::vector<int64_t> places;
+    for (const std::string& paragraph : article.paragraphs) places.push_back(index.Of(paragraph));
+    for (const Article::Question& question : article.questions) {
+      QaQuestion out{question.text, question.answers, {places[question.paragraph]}, {}};
+      for (size_t p = 0; p < places.size(); ++p) {
+        if (p != question.paragraph) out.more.push_back(places[p]);
+      }
+      set.questions.push_back(std::move(out));
+    }
   }
   set.documents = index.Take();
-  if (set.questions.empty()) throw DataError("{}: no answerable question", root.where());
+  if (set.questions.empty()) throw DataError("{}: no answerable question", first.where);
   return set;
 }
 
 QaSet LoadHotpotSet(const DataSource& data) {
-  const RecordSet file = data.Read(data.Require(
-      "hotpotqa", {"hotpotqa/hotpot_dev_distractor_v1.json",
-                   "hotpotqa/hotpot_dev_distractor_v1.jsonl", "hotpotqa/hotpotqa_validate.jsonl"}));
-  struct Question {
-    std::string text, answer;
-    std::vector<std::string> paragraphs;
-  };
-  std::vector<Question> questions;
+  const RecordSet file = data.Read(data.RequireAll(
+      "hotpotqa",
+      {"hotpotqa/hotpot_dev_distractor_v1.json", "hotpotqa/hotpot_dev_distractor_v1.jsonl",
+       "hotpotqa/hotpotqa_validate.jsonl", "hub:hotpotqa/hotpot_qa:distractor/validation*"}));
+  std::vector<std::vector<std::string>> paragraphs;
   std::vector<std::string> documents;
+  QaSet set;
   for (const Record& record : file.records) {
     const JsonObject object(*record.value, record.where, ErrorCode::kData);
-    Question question{object.String("question"), object.String("answer"), {}};
-    for (const core::Json& paragraph : List(object, "context")) {
-      const bool pair = paragraph.is_array() && paragraph.size() == 2 && paragraph[0].is_string() &&
-                        paragraph[1].is_array();
-      if (!pair) throw object.Wrong("context", "a list of [title, [sentence, ...]]");
-      std::string text = paragraph[0].get<std::string>() + "\n";
-      for (const core::Json& sentence : paragraph[1]) {
-        if (!sentence.is_string()) throw object.Wrong("context", "sentences as strings");
-        text += sentence.get_ref<const std::string&>();
-      }
-      question.paragraphs.push_back(std::move(text));
-    }
-    documents.insert(documents.end(), question.paragraphs.begin(), question.paragraphs.end());
-    questions.push_back(std::move(question));
+    paragraphs.push_back(HotpotDocuments(object));
+    documents.insert(documents.end(), paragraphs.back().begin(), paragraphs.back().end());
+    set.questions.push_back({object.String("question"), {object.String("answer")}, {}, {}});
   }
   DocumentIndex index(std::move(documents));
-  QaSet set;
-  for (Question& question : questions) {
-    QaQuestion out{std::move(question.text), {std::move(question.answer)}, {}, {}};
-    for (const std::string& paragraph : question.paragraphs)
-      out.gold.push_back(index.Of(paragraph));
-    set.questions.push_back(std::move(out));
+  for (size_t q = 0; q < paragraphs.size(); ++q) {
+    for (const std::string& paragraph : paragraphs[q]) {
+      set.questions[q].gold.push_back(index.Of(paragraph));
+    }
   }
   set.documents = index.Take();
   return set;

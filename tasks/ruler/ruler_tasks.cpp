@@ -84,7 +84,7 @@ TaskCard MakeCard(const Variant& variant) {
   TaskCard card;
   card.name = fmt::format("ruler_{}", variant.name);
   card.summary = fmt::format("RULER: {}", variant.summary);
-  card.dataset = variant.family == Family::kSquad    ? "squad"
+  card.dataset = variant.family == Family::kSquad    ? "squad_v2"
                  : variant.family == Family::kHotpot ? "hotpotqa"
                                                      : "generated";
   card.split = "generated";
@@ -100,15 +100,19 @@ TaskCard MakeCard(const Variant& variant) {
           : "none";
   card.metrics = {{"score", "none", Aggregation::kMean, true, 100}};
   card.deviations = {
-      "a sample that comes out over the length is shortened to the largest haystack that fits; the "
-      "reference takes off whole increments (parameter fit=reference does that)"};
+      "every sample is brought to at least 95 % of the length and never over it; the reference "
+      "takes "
+      "whole increments off those that come out too long (parameter fit=reference does that)"};
   if (variant.niah.haystack == kEssay && variant.family == Family::kNiah) {
     card.deviations.push_back(
         "sentences end at '.', '?' or '!' before a space; the reference uses NLTK's Punkt model");
     card.deviations.push_back("the essay is the user's text, named with its hash in every report");
   }
   if (variant.family == Family::kCommonWords) {
-    card.deviations.push_back("at most 8169 distinct words; the reference has a larger list");
+    card.deviations.push_back(
+        "beyond 8169 distinct words (near 128k tokens) adjective-noun pairs are added; the "
+        "reference "
+        "takes a larger list of its own");
   }
   return card;
 }
@@ -199,8 +203,7 @@ std::vector<FittedSample> Generate(const Variant& variant, const Sources& source
       generator = MakeCommonWords(*sources.words, plan.target_length);
       break;
     case Family::kFrequentWords:
-      return MakeFrequentWordSamples(plan.target_length, plan.answer_tokens, samples, count,
-                                     streams);
+      return MakeFrequentWordSamples(plan, samples, count, streams);
     case Family::kSquad:
     case Family::kHotpot:
       samples = std::min(samples, core::Size(sources.qa.questions));

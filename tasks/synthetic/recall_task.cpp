@@ -4,7 +4,9 @@
 #include "core/cast.h"
 #include "core/error.h"
 #include "core/json.h"
+#include "core/threads.h"
 #include "core/utf8.h"
+#include "tasks/length_search.h"
 #include "tasks/parameters.h"
 #include "tasks/synthetic/recall.h"
 
@@ -34,7 +36,8 @@ TaskCard MqarCard() {
                   {"answer_log_prob", "none", Aggregation::kMean, true, 1}};
   card.deviations = {
       "pairs are text (two letters, two digits), not single tokens of a vocabulary",
-      "queries follow each other directly; the original spreads them by a power law"};
+      "with pairs alone, queries follow each other directly; with pairs and length they are spread "
+      "over the rest by a power law (1 / place) as in the original, with filler between"};
   return card;
 }
 
@@ -49,47 +52,57 @@ TaskCard PhonebookCard() {
   return card;
 }
 
-/// Documents of at most `length` tokens: make(count, random) makes one with `count` items, text()
-/// is what is counted. The first document gets the largest count in [least, most] that fits; a
-/// later one that comes out longer gets fewer items.
+/// Makes a document of some size ("pairs", "entries", ...) and what of it is counted.
 template <typename Document>
-std::vector<Document> FitDocuments(
-    const std::string& task, int64_t length, int64_t least, int64_t most, int64_t samples,
-    core::PythonRandom& random, const std::function<int64_t(const std::string&)>& count_tokens,
-    const std::function<Document(int64_t, core::PythonRandom&)>& make,
-    const std::function<std::string(const Document&)>& text) {
+struct DocumentKind {
+  int64_t least = 1, most = 1;  ///< sizes
+  std::function<Document(int64_t, core::PythonRandom&)> make;
+  std::function<std::string(const Document&)> text;
+};
+
+/// Documents of at most `length` tokens, each as large as fits. Made and counted on all cores;
+/// draws begin where they would if all documents had the first one's size.
+template <typename Document>
+std::vector<Document> FitDocuments(const std::string& task, int64_t length, int64_t samples,
+                                   core::PythonRandom& random,
+                                   const std::function<int64_t(const std::string&)>& count_tokens,
+                                   const DocumentKind<Document>& kind) {
   if (!count_tokens) {
     throw UsageError(
         "task {}: \"length\" needs a model that can count tokens; give the number of pairs or "
         "entries instead",
         task);
   }
-  const auto fits = [&](int64_t count) {
-    core::PythonRandom trial = random;
-    return count_tokens(text(make(count, trial))) <= length;
-  };
-  const auto require = [&](int64_t count) {
-    if (!fits(count)) {
-      throw UsageError("task {}: length {} is too short, {} items don't fit", task, length, count);
+  const auto fit = [&](const core::PythonRandom& start, int64_t guess) {
+    const auto found = FindLength({.target = length,
+                                   .guess = guess,
+                                   .least = kind.least,
+                                   .most = kind.most,
+                                   .close_enough = 0.999},
+                                  [&](int64_t size) -> std::optional<int64_t> {
+                                    core::PythonRandom trial = start;
+                                    return count_tokens(kind.text(kind.make(size, trial)));
+                                  });
+    if (!found) {
+      throw UsageError("task {}: length {} is too short, {} items don't fit", task, length,
+                       kind.least);
     }
+    return found->size;
   };
-  require(least);
-  int64_t count = least;
-  for (int64_t high = most; count < high;) {
-    const int64_t middle = count + (high - count + 1) / 2;
-    if (fits(middle)) {
-      count = middle;
-    } else {
-      high = middle - 1;
-    }
-  }
-  std::vector<Document> documents;
+  const int64_t size = fit(random, std::min(kind.most, std::max(kind.least, length / 8)));
+  std::vector<core::PythonRandom> starts;
   for (int64_t i = 0; i < samples; ++i) {
-    int64_t used = count;
-    while (used > least && !fits(used)) --used;
-    require(used);
-    documents.push_back(make(used, random));
+    starts.push_back(random);
+    kind.make(size, random);
   }
+  std::vector<Document> documents(static_cast<size_t>(samples));
+  core::ParallelFor(samples, 0, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      core::PythonRandom draws = starts[static_cast<size_t>(i)];
+      const int64_t fitting = fit(draws, size);
+      documents[static_cast<size_t>(i)] = kind.make(fitting, draws);
+    }
+  });
   return documents;
 }
 
@@ -97,27 +110,39 @@ class MqarTask final : public Task {
  public:
   explicit MqarTask(const TaskOptions& options) {
     const Parameters parameters(card_.name, options, {"pairs", "queries", "samples", "length"});
-    const int64_t pairs = parameters.Count("pairs").value_or(64);
+    const auto given_pairs = parameters.Count("pairs");
+    const int64_t pairs = given_pairs.value_or(64);
     const int64_t queries = parameters.Count("queries").value_or(std::min<int64_t>(8, pairs));
     const int64_t samples = parameters.Count("samples").value_or(kSamples);
     const int64_t wanted = std::min(samples, options.limit.value_or(samples));
     const auto length = parameters.Count("length");
     core::PythonRandom random(options.seed);
     if (length) {
-      documents_ = FitDocuments<AssociativeRecall>(
-          card_.name, *length, queries, 676, wanted, random, options.count_tokens,
-          [&](int64_t n, core::PythonRandom& draws) {
-            return MakeAssociativeRecall(n, queries, draws);
-          },
-          [&](const AssociativeRecall& recall) {
-            return Context(recall, queries - 1) + " " + recall.queries.back().second;
-          });
+      DocumentKind<AssociativeRecall> kind;
+      kind.text = [queries](const AssociativeRecall& recall) {
+        return Context(recall, queries - 1) + " " + recall.queries.back().value;
+      };
+      if (given_pairs) {
+        kind.least = 0;
+        kind.most = *length;
+        kind.make = [=](int64_t filler, core::PythonRandom& draws) {
+          return MakeAssociativeRecall(pairs, queries, draws, filler);
+        };
+      } else {
+        kind.least = queries;
+        kind.most = 26 * 26 * 26;
+        kind.make = [=](int64_t n, core::PythonRandom& draws) {
+          return MakeAssociativeRecall(n, queries, draws);
+        };
+      }
+      documents_ = FitDocuments(card_.name, *length, wanted, random, options.count_tokens, kind);
     }
     while (core::Size(documents_) < wanted) {
       documents_.push_back(MakeAssociativeRecall(pairs, queries, random));
     }
-    settings_ = fmt::format("mqar 1 seed {} pairs {} queries {} samples {} length {}", options.seed,
-                            pairs, queries, samples, length.value_or(0));
+    settings_ =
+        fmt::format("mqar 1 seed {} pairs {} queries {} samples {} length {}", options.seed,
+                    length && !given_pairs ? 0 : pairs, queries, samples, length.value_or(0));
   }
 
   const TaskCard& Card() const override { return card_; }
@@ -134,9 +159,9 @@ class MqarTask final : public Task {
     core::Json answers = core::Json::array();
     for (size_t q = 0; q < recall.queries.size(); ++q) {
       out.requests.push_back(LoglikelihoodRequest{Context(recall, static_cast<int64_t>(q)),
-                                                  " " + recall.queries[q].second});
-      doc["queries"].push_back(recall.queries[q].first);
-      answers.push_back(recall.queries[q].second);
+                                                  " " + recall.queries[q].value});
+      doc["queries"].push_back(recall.queries[q].key);
+      answers.push_back(recall.queries[q].value);
     }
     out.doc = core::PythonJson(doc);
     out.target = core::PythonJson(answers);
@@ -162,10 +187,11 @@ class MqarTask final : public Task {
   static std::string Context(const AssociativeRecall& recall, int64_t query) {
     std::string text = recall.pairs + "\n";
     for (int64_t q = 0; q < query; ++q) {
-      const auto& [key, value] = recall.queries[static_cast<size_t>(q)];
-      text += fmt::format("{} {} ", key, value);
+      const AssociativeRecall::Query& earlier = recall.queries[static_cast<size_t>(q)];
+      text += fmt::format("{}{} {} ", earlier.filler, earlier.key, earlier.value);
     }
-    return text + recall.queries[static_cast<size_t>(query)].first;
+    const AssociativeRecall::Query& asked = recall.queries[static_cast<size_t>(query)];
+    return text + asked.filler + asked.key;
   }
 
   TaskCard card_ = MqarCard();
@@ -177,15 +203,24 @@ class PhonebookTask final : public Task {
  public:
   explicit PhonebookTask(const TaskOptions& options) {
     const Parameters parameters(card_.name, options, {"entries", "samples", "length"});
-    const int64_t entries = parameters.Count("entries", 3).value_or(50);
+    const auto given_entries = parameters.Count("entries", 3);
+    const int64_t entries = given_entries.value_or(50);
     const int64_t samples = parameters.Count("samples").value_or(kSamples);
     const int64_t wanted = std::min(samples, options.limit.value_or(samples));
     const auto length = parameters.Count("length");
+    if (length && given_entries) {
+      throw UsageError("task {}: length and entries both set the size of the book, give one",
+                       card_.name);
+    }
     core::PythonRandom random(options.seed);
     if (length) {
-      documents_ = FitDocuments<Phonebook>(card_.name, *length - kAnswerTokens, 3, 2304, wanted,
-                                           random, options.count_tokens, MakePhonebook,
-                                           [](const Phonebook& book) { return book.prompt; });
+      DocumentKind<Phonebook> kind;
+      kind.least = 3;
+      kind.most = 10000;
+      kind.make = MakePhonebook;
+      kind.text = [](const Phonebook& book) { return book.prompt; };
+      documents_ = FitDocuments(card_.name, *length - kAnswerTokens, wanted, random,
+                                options.count_tokens, kind);
     }
     while (core::Size(documents_) < wanted) documents_.push_back(MakePhonebook(entries, random));
     settings_ = fmt::format("phonebook 1 seed {} entries {} samples {} length {}", options.seed,

@@ -102,6 +102,34 @@ TEST(TokenizedModel, RollingScoresEveryIdOnce) {
   EXPECT_THAT(recorder.done, ElementsAre(0, 1));
 }
 
+TEST(TokenizedModel, WholeWindowsScoreByPositionFromAZeroState) {
+  const auto model = Model(2);  // windows may be longer than the model's own limit
+  std::vector<RollingRequest> requests(3);
+  requests[0].text = "cdefghi";
+  requests[1].text = "cd";
+  requests[2].text = "c";
+  requests[2].packed = {"d", "e"};
+  for (RollingRequest& request : requests) {
+    request.max_length = 3;
+    request.whole_windows = 5;
+  }
+  std::vector<RollingResult> results(3);
+  Recorder recorder;
+  model->LoglikelihoodRolling(requests, results, recorder);
+  // BOS c d e, BOS f g h; i is left over.
+  EXPECT_THAT(results[0].token_log_probs,
+              ElementsAre(-100.f, -102.f, -104.f, -103.f, -105.f, -107.f));
+  EXPECT_EQ(results[0].log_prob, -621);
+  EXPECT_EQ(results[0].output_tokens, 6);
+  EXPECT_EQ(results[0].scored_bytes, 6);
+  EXPECT_TRUE(results[1].skipped);  // too short for one
+  EXPECT_EQ(results[1].output_tokens, 0);
+  // Packed: c EOS d EOS e EOS -> c EOS d EOS.
+  EXPECT_THAT(results[2].token_log_probs, ElementsAre(-258.f, -102.f, -260.f));
+  EXPECT_FALSE(results[2].skipped);
+  EXPECT_THAT(recorder.done, ElementsAre(0, 1, 2));
+}
+
 TEST(TokenizedModel, GenerationStopsAtStringsEosAndLength) {
   std::vector<GenerateRequest> requests(4);
   requests[0] = {"xyz", {"zx"}, 50, {}, {}};

@@ -136,6 +136,57 @@ TEST_P(SampleDataTest, LoadsWithFewShotExamplesAndScores) {
   }
 }
 
+class SampleGroupTest : public ::testing::TestWithParam<GroupEntry> {};
+
+/// Every member of every group loads from the documents the repository ships, asks and scores.
+TEST_P(SampleGroupTest, EveryMemberRunsOnTheSamples) {
+  const DataSource data(testing::SamplesFolder());
+  TaskOptions options;
+  options.limit = 2;
+  options.count_tokens = [](const std::string& text) {
+    return static_cast<int64_t>(text.size() / 4);
+  };
+  std::vector<std::string> skipped;
+  for (const TaskChoice& choice : ResolveTasks(GetParam().name)) {
+    SCOPED_TRACE(choice.name);
+    std::unique_ptr<Task> task;
+    try {
+      task = choice.entry->load(data, options);
+    } catch (const Error& error) {
+      const std::string message = error.what();
+      // Word tables that scripts/setup fetches and that may be absent.
+      const bool tables = message.find("jieba") != std::string::npos ||
+                          message.find("word lists are missing") != std::string::npos;
+      EXPECT_TRUE(tables) << message;
+      skipped.push_back(choice.name);
+      continue;
+    }
+    ASSERT_GE(task->DocumentCount(), 1);
+    EXPECT_FALSE(task->DataFingerprint().empty());
+    const DocumentRequests document = task->Requests(0);
+    ASSERT_FALSE(document.requests.empty());
+    std::vector<Response> responses;
+    for (const Request& request : document.requests) {
+      if (std::holds_alternative<LoglikelihoodRequest>(request)) {
+        responses.emplace_back(LoglikelihoodResult{});
+      } else if (std::holds_alternative<RollingRequest>(request)) {
+        responses.emplace_back(RollingResult{});
+      } else {
+        GenerateResult generated;
+        generated.text = document.target;
+        responses.emplace_back(std::move(generated));
+      }
+    }
+    EXPECT_FALSE(task->Score(0, responses).metrics.empty());
+  }
+  if (skipped.size() == GetParam().tasks.size()) {
+    GTEST_SKIP() << GetParam().name << " needs the word tables that scripts/setup fetches";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, SampleGroupTest, ::testing::ValuesIn(Groups()),
+                         [](const auto& info) { return info.param.name; });
+
 INSTANTIATE_TEST_SUITE_P(All, SampleDataTest,
                          ::testing::Values("lambada_openai", "lambada_standard", "piqa",
                                            "hellaswag", "arc_easy", "arc_challenge", "openbookqa",

@@ -1,6 +1,8 @@
 // natsl_parquet: Parquet rows as JSON records, by Arrow's reader.
-#include <arrow/api.h>
+#include <arrow/array.h>
 #include <arrow/io/file.h>
+#include <arrow/table.h>
+#include <arrow/type.h>
 #include <parquet/arrow/reader.h>
 
 #include <cmath>

@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 #include <zlib.h>
 
+#include <cstdlib>
+#include <optional>
+
 #include "core/hash.h"
 #include "tasks/data/hub_cache.h"
 #include "tests/tasks/golden_support.h"
@@ -152,6 +155,51 @@ TEST_F(DataSourceTest, HubCacheShardsOfTheMainRevision) {
   std::filesystem::remove(folder_.path() / base / "refs/main");
   EXPECT_EQ(ValuesOfA(source_.Read(source_.FindAll({"hub:org/name:*/train*"}))),
             std::vector<int64_t>{5});
+}
+
+/// An environment variable as it was before, at the end.
+class EnvironmentVariable {
+ public:
+  EnvironmentVariable(const char* name, const std::string& value) : name_(name) {
+    if (const char* old = std::getenv(name)) old_ = old;
+    ::setenv(name, value.c_str(), 1);
+  }
+  ~EnvironmentVariable() {
+    if (old_) {
+      ::setenv(name_, old_->c_str(), 1);
+    } else {
+      ::unsetenv(name_);
+    }
+  }
+
+ private:
+  const char* name_;
+  std::optional<std::string> old_;
+};
+
+TEST_F(DataSourceTest, AUsersHubCacheIsFoundByItself) {
+  testing::TemporaryFolder user;
+  user.Write("datasets--org--name/snapshots/r1/test.jsonl", "{\"a\": 1}\n");
+  user.Write("hub/datasets--org--name/snapshots/r1/test.jsonl", "{\"a\": 2}\n");
+  user.Write("huggingface/hub/datasets--org--name/snapshots/r1/test.jsonl", "{\"a\": 3}\n");
+  const auto found = [&] { return source_.FindAll({"name/test.jsonl", "hub:org/name:test*"}); };
+  {
+    const EnvironmentVariable cache("HF_HUB_CACHE", user.path().string());
+    ASSERT_EQ(found().size(), 1U);
+    EXPECT_EQ(ValuesOfA(source_.Read(found())), std::vector<int64_t>{1});
+    // The data folder comes first.
+    folder_.Write("datasets--org--name/snapshots/r9/test.jsonl", "{\"a\": 9}\n");
+    EXPECT_EQ(ValuesOfA(source_.Read(found())), std::vector<int64_t>{9});
+    std::filesystem::remove_all(folder_.path() / "datasets--org--name");
+  }
+  {
+    const EnvironmentVariable home("HF_HOME", user.path().string());
+    EXPECT_EQ(ValuesOfA(source_.Read(found())), std::vector<int64_t>{2});
+  }
+  {
+    const EnvironmentVariable cache("XDG_CACHE_HOME", user.path().string());
+    EXPECT_EQ(ValuesOfA(source_.Read(found())), std::vector<int64_t>{3});
+  }
 }
 
 TEST(GlobTest, Stars) {

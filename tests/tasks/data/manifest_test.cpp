@@ -7,6 +7,7 @@
 #include <set>
 
 #include "core/hash.h"
+#include "tasks/data/hub_cache.h"
 #include "tasks/registry.h"
 #include "tests/tasks/golden_support.h"
 
@@ -41,6 +42,31 @@ TEST(ManifestTest, FilesAreThoseTheTasksRead) {
                                     [&](const Manifest& m) { return m.name == card.dataset; });
     if (found == Manifests().end() || card.protocol != "lm-evaluation-harness 0.4.13") continue;
     EXPECT_EQ(found->files.front().split, card.split) << card.name;
+  }
+}
+
+/// `tasks` of a manifest, where `*` stands for any run of characters.
+bool Names(const Manifest& manifest, const std::string& task) {
+  return std::any_of(manifest.tasks.begin(), manifest.tasks.end(),
+                     [&](const std::string& pattern) { return MatchesGlob(task, pattern); });
+}
+
+TEST(ManifestTest, EveryDatasetOfACardHasOneThatNamesTheTask) {
+  for (const TaskEntry& task : Tasks()) {
+    const std::string dataset = task.card().dataset;
+    // Generated documents, and the user's own text.
+    if (dataset == "generated" || dataset == "text") continue;
+    EXPECT_TRUE(Names(FindManifest(dataset), task.name)) << task.name << ": " << dataset;
+  }
+  for (const Manifest& manifest : Manifests()) {
+    for (const std::string& pattern : manifest.tasks) {
+      EXPECT_TRUE(std::any_of(Tasks().begin(), Tasks().end(),
+                              [&](const TaskEntry& task) {
+                                return MatchesGlob(task.name, pattern) &&
+                                       task.card().dataset == manifest.name;
+                              }))
+          << manifest.name << " names " << pattern;
+    }
   }
 }
 

@@ -25,9 +25,9 @@ TEST(ParquetTest, WithoutTheReaderSaysHowToGetIt) {
   if (HasParquet()) GTEST_SKIP() << "this build has the Parquet reader";
   EXPECT_EQ(
       ErrorOf(kFixtures / "questions.parquet"),
-      "questions.parquet: this build has no Parquet reader. To get it: pip install --target "
-      "DIR pyarrow, then cmake -DNATSL_ARROW=DIR/pyarrow and build again; or give the dataset "
-      "as JSONL");
+      "questions.parquet: this build has no Parquet reader; run scripts/setup, which fetches it "
+      "(elsewhere: cmake -DNATSL_ARROW=DIR with PyPI's pyarrow in DIR), or give the dataset as "
+      "JSONL");
 }
 
 TEST(ParquetTest, RowsOfAllTypes) {

@@ -69,6 +69,8 @@ TEST_F(ExtrapolationTest, BucketsOfTheWorkedExample) {
   EXPECT_NEAR(perplexity("perplexity_to_8"), 11.588347, 1e-5);
   EXPECT_NEAR(perplexity("perplexity"), 11.588347, 1e-5);
   EXPECT_EQ(sums.at("bits_per_byte").second, 32);
+  EXPECT_NEAR(sums.at("loss_0-4").first / sums.at("loss_0-4").second, 22.0 / 8, 1e-6);
+  EXPECT_NEAR(sums.at("loss_4-8").first / sums.at("loss_4-8").second, 17.2 / 8, 1e-6);
 }
 
 TEST_F(ExtrapolationTest, TwoWindowsOfOneDocumentShareTheirBuckets) {
@@ -109,6 +111,16 @@ TEST_F(ExtrapolationTest, StoriesAreTakenOnceAndCodeIsPacked) {
                                                   << R"({"id": "s2", "text": "y"})"
                                                   << "\n";
   EXPECT_EQ(Load("extrapolation_narrativeqa", {})->DocumentCount(), 2);
+  // The hub's layout: a row a question.
+  std::ofstream(root_ / "narrativeqa/test.jsonl")
+      << R"({"document": {"id": "s1", "kind": "gutenberg", "text": "x"}, "question": {"text": "q"}})"
+      << "\n"
+      << R"({"document": {"id": "s1", "kind": "gutenberg", "text": "x"}, "question": {"text": "r"}})"
+      << "\n";
+  const auto stories = Load("extrapolation_narrativeqa", {});
+  ASSERT_EQ(stories->DocumentCount(), 1);
+  EXPECT_EQ(stories->Requests(0).id, "s1");
+  EXPECT_EQ(std::get<RollingRequest>(stories->Requests(0).requests[0]).text, "x");
   std::filesystem::create_directories(root_ / "codeparrot");
   std::ofstream(root_ / "codeparrot/valid.jsonl") << R"({"content": "a = 1"})"
                                                   << "\n"

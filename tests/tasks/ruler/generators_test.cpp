@@ -303,12 +303,16 @@ TEST_F(RulerVectors, SizesLengthsAndBytes) {
 
 TEST_F(RulerVectors, FrequentWords) {
   Streams streams(42);
-  auto samples = MakeFrequentWordSamples(1024, 50, 5, MockTokens, streams);
+  FittingPlan plan;
+  plan.target_length = 1024;
+  plan.answer_tokens = 50;
+  auto samples = MakeFrequentWordSamples(plan, 5, MockTokens, streams);
   EXPECT_EQ(samples[0].length, 991);
   EXPECT_THAT(samples[0].sample.answers, ElementsAre("uecllm", "gylwob", "otbpnw"));
   EXPECT_EQ(Digest(samples), "04c7d5dbc99832303a57570a11ede1a3");
   Streams again(42);
-  samples = MakeFrequentWordSamples(4096, 50, 5, MockTokens, again);
+  plan.target_length = 4096;
+  samples = MakeFrequentWordSamples(plan, 5, MockTokens, again);
   EXPECT_THAT(samples[0].sample.answers, ElementsAre("ufnllw", "iwshay", "rhbtmq"));
   EXPECT_EQ(Digest(samples), "27c530b11c88e1ddab9eccc97bd904b2");
 }

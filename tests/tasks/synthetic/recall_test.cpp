@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 #include "core/error.h"
@@ -34,13 +35,31 @@ TEST(AssociativeRecall, EveryQueryIsAnsweredByItsPair) {
   core::PythonRandom random(7);
   const AssociativeRecall recall = MakeAssociativeRecall(100, 20, random);
   std::set<std::string> asked;
-  for (const auto& [key, value] : recall.queries) {
-    EXPECT_THAT(" " + recall.pairs + " ", HasSubstr(" " + key + " " + value + " "));
-    EXPECT_TRUE(asked.insert(key).second);
+  for (const auto& query : recall.queries) {
+    EXPECT_THAT(" " + recall.pairs + " ", HasSubstr(" " + query.key + " " + query.value + " "));
+    EXPECT_TRUE(asked.insert(query.key).second);
+    EXPECT_EQ(query.filler, "");
   }
   EXPECT_EQ(recall.pairs.size(), 100 * 6 - 1u);
-  EXPECT_THROW(MakeAssociativeRecall(677, 1, random), Error);
+  EXPECT_EQ(MakeAssociativeRecall(677, 1, random).pairs.size(), 677 * 7 - 1u);  // three letters
+  EXPECT_THROW(MakeAssociativeRecall(17577, 1, random), Error);
   EXPECT_THROW(MakeAssociativeRecall(3, 4, random), Error);
+}
+
+TEST(AssociativeRecall, FillerIsSpreadBetweenQueriesMostlyEarly) {
+  core::PythonRandom random(7);
+  int64_t first_half = 0;
+  for (int i = 0; i < 200; ++i) {
+    const AssociativeRecall recall = MakeAssociativeRecall(8, 4, random, 100);
+    size_t filler = 0, before_third = 0;
+    for (size_t q = 0; q < 4; ++q) {
+      filler += recall.queries[q].filler.size();
+      if (q < 3) before_third = filler;
+    }
+    EXPECT_EQ(filler, 100 * 6u);
+    first_half += before_third < 50 * 6;
+  }
+  EXPECT_GT(first_half, 100);  // 1 / place: most places are early
 }
 
 TEST(Phonebook, TheAskedNameStandsOnce) {
@@ -50,6 +69,9 @@ TEST(Phonebook, TheAskedNameStandsOnce) {
   EXPECT_THAT(book.prompt, HasSubstr(name + " " + book.number + "\n"));
   EXPECT_EQ(book.prompt.find(name), book.prompt.rfind(name, book.prompt.size() - name.size() - 1));
   EXPECT_THROW(MakePhonebook(2, random), Error);
+  EXPECT_THROW(MakePhonebook(10001, random), Error);
+  const std::string large = MakePhonebook(10000, random).prompt;
+  EXPECT_EQ(std::count(large.begin(), large.end(), '\n'), 10003);
 }
 
 TEST(SyntheticTasks, SameSeedSameDocuments) {
@@ -95,6 +117,38 @@ TEST(SyntheticTasks, LengthIsReachedAndNotPassed) {
     const auto& request = std::get<GenerateRequest>(document.requests[0]);
     EXPECT_LE(request.prompt.size() + 16, 1024u);
     EXPECT_GT(request.prompt.size() + 16, 1024u * 95 / 100);
+  }
+}
+
+TEST(SyntheticTasks, PairsAndLengthTogetherGiveFiller) {
+  const auto task =
+      Load("mqar", {{"length", "2k"}, {"pairs", "16"}, {"queries", "4"}, {"samples", "10"}});
+  for (int64_t i = 0; i < 10; ++i) {
+    const DocumentRequests document = task->Requests(i);
+    const auto& last = std::get<LoglikelihoodRequest>(document.requests.back());
+    const std::string text = last.context + last.continuation;
+    EXPECT_LE(text.size(), 2048u);
+    EXPECT_GT(text.size(), 2048u - 7);
+    EXPECT_EQ(text.find('\n'), 16 * 6 - 1u);
+    // Each answered query stands in the next request's context, filler and all.
+    for (size_t q = 0; q + 1 < document.requests.size(); ++q) {
+      const auto& pair = std::get<LoglikelihoodRequest>(document.requests[q]);
+      EXPECT_TRUE(text.starts_with(pair.context + pair.continuation + " "));
+    }
+  }
+  EXPECT_THROW(Load("phonebook", {{"length", "2k"}, {"entries", "16"}}), Error);
+}
+
+TEST(SyntheticTasks, LengthsBeyondTwoLetterKeysAndPlainNames) {
+  const auto mqar = Load("mqar", {{"length", "64k"}, {"samples", "2"}});
+  const auto book = Load("phonebook", {{"length", "128k"}, {"samples", "2"}});
+  for (int64_t i = 0; i < 2; ++i) {
+    const auto pair = std::get<LoglikelihoodRequest>(mqar->Requests(i).requests.back());
+    EXPECT_LE(pair.context.size() + 3, 65536u);
+    EXPECT_GT(pair.context.size() + 3, 65536u * 99 / 100);
+    const auto request = std::get<GenerateRequest>(book->Requests(i).requests[0]);
+    EXPECT_LE(request.prompt.size() + 16, 131072u);
+    EXPECT_GT(request.prompt.size() + 16, 131072u * 99 / 100);
   }
 }
 
