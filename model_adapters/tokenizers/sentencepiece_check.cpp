@@ -9,10 +9,23 @@
 namespace natsl::model_adapters::tokenizers {
 namespace {
 
-// Field numbers of sentencepiece's ModelProto and NormalizerSpec.
+// Field numbers of sentencepiece's ModelProto, SentencePiece, TrainerSpec and NormalizerSpec.
+constexpr uint64_t kPieces = 1;
+constexpr uint64_t kTrainer = 2;
 constexpr uint64_t kNormalizer = 3;
 constexpr uint64_t kDenormalizer = 5;
+constexpr uint64_t kPieceText = 1;
+constexpr uint64_t kPieceType = 3;
+constexpr uint64_t kModelType = 3;
+constexpr uint64_t kSpaceIsSuffix = 24;
 constexpr uint64_t kCharsmap = 2;
+constexpr uint64_t kAddDummyPrefix = 3;
+constexpr uint64_t kRemoveExtraSpaces = 4;
+constexpr uint64_t kEscapeSpaces = 5;
+
+constexpr uint64_t kBpe = 2;          // of the model types
+constexpr uint64_t kUserDefined = 4;  // of the piece types
+constexpr std::string_view kSpaceMark = "\xE2\x96\x81";
 
 class FieldReader {
  public:
@@ -24,9 +37,10 @@ class FieldReader {
     const uint64_t tag = Varint();
     field_ = tag >> 3;
     content_ = {};
+    number_ = 0;
     switch (tag & 7) {
       case 0:
-        Varint();
+        number_ = Varint();
         break;
       case 1:
         Take(8);
@@ -45,6 +59,8 @@ class FieldReader {
   uint64_t field() const { return field_; }
   /// The bytes of a text, bytes or message field; empty for numbers.
   std::string_view content() const { return content_; }
+  /// The value of a number field; 0 for others.
+  uint64_t number() const { return number_; }
 
  private:
   Error Broken() const {
@@ -73,8 +89,15 @@ class FieldReader {
   std::string_view bytes_;
   size_t size_;
   uint64_t field_ = 0;
+  uint64_t number_ = 0;
   std::string_view content_;
 };
+
+/// A space mark after another character.
+bool HoldsInnerSpace(std::string_view piece) {
+  while (piece.starts_with(kSpaceMark)) piece.remove_prefix(kSpaceMark.size());
+  return piece.find(kSpaceMark) != std::string_view::npos;
+}
 
 }  // namespace
 
@@ -87,6 +110,35 @@ void CheckSentencePieceModel(std::string_view bytes) {
       }
     }
   }
+}
+
+bool EncodesWordByWord(std::string_view bytes) {
+  bool bpe = false, plain_rules = false, has_space = false;
+  for (FieldReader model(bytes); model.Next();) {
+    if (model.field() == kPieces) {
+      for (FieldReader piece(model.content()); piece.Next();) {
+        if (piece.field() == kPieceType && piece.number() == kUserDefined) return false;
+        if (piece.field() != kPieceText) continue;
+        if (HoldsInnerSpace(piece.content())) return false;
+        has_space |= piece.content() == kSpaceMark;
+      }
+    } else if (model.field() == kTrainer) {
+      for (FieldReader trainer(model.content()); trainer.Next();) {
+        if (trainer.field() == kModelType) bpe = trainer.number() == kBpe;
+        if (trainer.field() == kSpaceIsSuffix && trainer.number() != 0) return false;
+      }
+    } else if (model.field() == kNormalizer) {
+      bool prefix = true, removes = true, escapes = true, charsmap = false;
+      for (FieldReader rules(model.content()); rules.Next();) {
+        if (rules.field() == kCharsmap) charsmap = !rules.content().empty();
+        if (rules.field() == kAddDummyPrefix) prefix = rules.number() != 0;
+        if (rules.field() == kRemoveExtraSpaces) removes = rules.number() != 0;
+        if (rules.field() == kEscapeSpaces) escapes = rules.number() != 0;
+      }
+      plain_rules = prefix && !removes && escapes && !charsmap;
+    }
+  }
+  return bpe && plain_rules && has_space;
 }
 
 }  // namespace natsl::model_adapters::tokenizers

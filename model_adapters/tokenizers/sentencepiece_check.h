@@ -10,4 +10,9 @@ namespace natsl::model_adapters::tokenizers {
 /// lead a lookup out of their memory.
 void CheckSentencePieceModel(std::string_view bytes);
 
+/// Whether the ids of a text are those of its words, one after the other, where a word begins with
+/// the spaces before it: byte-pair merges, no normalization, and no token that holds a space after
+/// another character. `bytes` were checked.
+bool EncodesWordByWord(std::string_view bytes);
+
 }  // namespace natsl::model_adapters::tokenizers

@@ -3,6 +3,11 @@
 
 #include <sentencepiece_processor.h>
 
+#include <atomic>
+#include <functional>
+#include <string>
+#include <unordered_map>
+
 #include "core/error.h"
 #include "core/hash.h"
 #include "model_adapters/tokenizers/decoders.h"
@@ -22,6 +27,7 @@ class SentencePieceTokenizer : public Tokenizer {
       throw ModelError("{}: not a sentencepiece model: {}", where, status.ToString());
     }
     size_ = processor_.GetPieceSize();
+    word_by_word_ = EncodesWordByWord(bytes);
     special_ = InContext(where, [&] {
       return ResolveSpecialTokens(
           config, [&](std::string_view token) { return IdOf(token); }, size_);
@@ -44,7 +50,11 @@ class SentencePieceTokenizer : public Tokenizer {
       throw DataError("the text is not valid UTF-8 at byte {}", invalid);
     }
     std::vector<int> ids;
-    Check(processor_.Encode(text, &ids));
+    if (word_by_word_) {
+      EncodeWords(text, ids);
+    } else {
+      Check(processor_.Encode(text, &ids));
+    }
     if (!add_special_tokens) return ids;
     if (bos_) ids.insert(ids.begin(), *bos_);
     if (eos_) ids.push_back(*eos_);
@@ -72,6 +82,58 @@ class SentencePieceTokenizer : public Tokenizer {
   std::optional<int64_t> model_max_length() const override { return max_length_; }
 
  private:
+  struct Hash {
+    using is_transparent = void;
+    size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
+  };
+  /// Ids of words that this thread has seen, of one tokenizer.
+  struct Words {
+    uint64_t instance = 0;
+    std::unordered_map<std::string, std::vector<int>, Hash, std::equal_to<>> ids;
+  };
+
+  /// The end of the word that begins at `begin`: where a space follows another character and is
+  /// itself followed by one.
+  static size_t EndOfWord(std::string_view text, size_t begin, size_t last) {
+    for (size_t i = begin + 1; (i = text.find(' ', i)) < last; ++i) {
+      const std::string_view before = text.substr(0, i);
+      if (!before.ends_with(' ') && !before.ends_with("\xE2\x96\x81")) return i;
+    }
+    return text.size();
+  }
+
+  /// The same ids as of the whole text; the library's time for one grows faster than its length,
+  /// and words come again.
+  void EncodeWords(std::string_view text, std::vector<int>& ids) const {
+    constexpr size_t kMostWords = 1 << 16, kLongestKept = 64;
+    thread_local Words words;
+    if (words.instance != instance_) words = {instance_, {}};
+    // Spaces at the end belong to the last word.
+    const size_t last = text.find_last_not_of(' ');
+    std::vector<int> fresh;
+    for (size_t begin = 0; begin < text.size();) {
+      const size_t end =
+          last == std::string_view::npos ? text.size() : EndOfWord(text, begin, last);
+      std::string_view word = text.substr(begin, end - begin);
+      if (begin > 0) word.remove_prefix(1);  // the library puts that space there itself
+      begin = end;
+      if (const auto known = words.ids.find(word); known != words.ids.end()) {
+        ids.insert(ids.end(), known->second.begin(), known->second.end());
+        continue;
+      }
+      Check(processor_.Encode(word, &fresh));
+      ids.insert(ids.end(), fresh.begin(), fresh.end());
+      if (word.size() > kLongestKept) continue;
+      if (words.ids.size() >= kMostWords) words.ids.clear();
+      words.ids.emplace(word, fresh);
+    }
+  }
+
+  static uint64_t NextInstance() {
+    static std::atomic<uint64_t> next{1};
+    return next++;
+  }
+
   static void Check(const sentencepiece::util::Status& status) {
     if (!status.ok()) throw ModelError("sentencepiece: {}", status.ToString());
   }
@@ -102,6 +164,8 @@ class SentencePieceTokenizer : public Tokenizer {
   SpecialTokens special_;
   std::optional<TokenId> bos_, eos_;  // those that are put around a text
   int64_t size_ = 0;
+  bool word_by_word_ = false;
+  uint64_t instance_ = NextInstance();  // names this tokenizer to the caches of the threads
   bool clean_up_spaces_ = false;
   std::optional<int64_t> max_length_;
   std::string fingerprint_;

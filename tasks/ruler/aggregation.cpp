@@ -19,12 +19,10 @@ class CommonWords final : public Generator {
     if (target_length <= kLongest) return;
     // Near 128k tokens the list runs out. The reference then takes another list, which can't be
     // shipped; here pairs of the same words are added.
-    more_ = words.common;
     for (const int64_t key :
          core::PythonRandom(42).Sample(words.keys.size(), std::min(kMore, words.keys.size()))) {
       more_.push_back(words.keys.At(key));
     }
-    core::PythonRandom(42).Shuffle(more_);
   }
 
   std::optional<Sample> Make(int64_t size, int64_t /*index*/, Streams& streams) const override {
@@ -51,16 +49,21 @@ class CommonWords final : public Generator {
 
   std::optional<std::string> List(int64_t distinct, int64_t common_repeats, int64_t other_repeats,
                                   Streams& streams, std::vector<std::string>& answers) const {
-    const std::vector<std::string>& words =
-        distinct > core::Size(words_.common) ? more_ : words_.common;
-    if (distinct > core::Size(words) || distinct < kCommon) return std::nullopt;
-    const std::vector<int64_t> chosen = streams.python.Sample(core::Size(words), distinct);
+    const int64_t listed = core::Size(words_.common), extra = distinct - listed;
+    if (extra > core::Size(more_) || distinct < kCommon) return std::nullopt;
+    std::vector<const std::string*> chosen;
+    for (const int64_t i : streams.python.Sample(listed, std::min(distinct, listed))) {
+      chosen.push_back(&words_.common[static_cast<size_t>(i)]);
+    }
+    if (extra > 0) {
+      for (const int64_t i : streams.python.Sample(core::Size(more_), extra)) {
+        chosen.push_back(&more_[static_cast<size_t>(i)]);
+      }
+    }
     std::vector<std::string> list;
     const auto repeat = [&](int64_t from, int64_t to, int64_t times) {
       for (int64_t r = 0; r < times; ++r) {
-        for (int64_t i = from; i < to; ++i) {
-          list.push_back(words[static_cast<size_t>(chosen[static_cast<size_t>(i)])]);
-        }
+        for (int64_t i = from; i < to; ++i) list.push_back(*chosen[static_cast<size_t>(i)]);
       }
     };
     repeat(0, kCommon, common_repeats);

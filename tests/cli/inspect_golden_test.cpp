@@ -212,7 +212,9 @@ TEST_P(InspectGoldenRequests, EqualTheReference) {
     const Json &line = lines[i], &expected = golden[i];
     for (const char* key :
          {"doc_id", "request", "type", "context", "continuation", "gen_kwargs", "max_gen_toks"}) {
-      if (expected.contains(key)) ASSERT_EQ(line.at(key), expected.at(key)) << key;
+      if (expected.contains(key)) {
+        ASSERT_EQ(line.at(key), expected.at(key)) << key;
+      }
     }
     if (expected.contains("target")) {
       ASSERT_EQ(line.at("target"), TargetText(expected.at("target")));
