@@ -16,22 +16,21 @@ namespace {
 // A sequence being generated.
 struct Running {
   size_t request = 0;
-  SequenceState state;
+  std::unique_ptr<RunnerState> state;
   Random random;
   TokenId next = 0;  ///< chosen, not yet fed
 };
 
 class Generator {
  public:
-  Generator(const Network& network, std::span<const TokenGenerateRequest> requests,
+  Generator(Runner& runner, std::span<const TokenGenerateRequest> requests,
             const GenerateLimits& limits, std::span<TokenGeneration> results,
-            BatchListener& listener, ChunkChoices* choices)
-      : network_(network),
+            BatchListener& listener)
+      : runner_(runner),
         requests_(requests),
         limits_(limits),
         results_(results),
-        listener_(listener),
-        choices_(choices) {}
+        listener_(listener) {}
 
   void Run() {
     std::vector<size_t> order(requests_.size());
@@ -72,12 +71,14 @@ class Generator {
     // A prompt that asks for nothing is done before its first token.
     std::erase_if(running, [&](Running& r) { return Accept(r); });
     while (!running.empty()) {
-      Batch batch;
-      batch.choices = choices_;
-      for (Running& r : running) batch.Add(r.state, std::span(&r.next, 1), true);
-      tokens_ += batch.tokens();
-      const at::Tensor logits = network_.Logits(network_.Forward(batch));
-      for (size_t i = 0; i < running.size(); ++i) Choose(running[i], logits, i);
+      std::vector<RunnerPiece> pieces;
+      std::vector<int64_t> rows;
+      for (Running& r : running) {
+        rows.push_back(core::Size(pieces));
+        pieces.push_back({r.state.get(), std::span(&r.next, 1), true});
+      }
+      Pass(pieces);
+      Choose(std::span(running), rows);
       std::erase_if(running, [&](Running& r) { return Accept(r); });
     }
     listener_.OnBatch(group, tokens_);
@@ -93,60 +94,58 @@ class Generator {
       shared = std::min(
           {shared, CommonPrefix(first, requests_[r].prompt), core::Size(requests_[r].prompt) - 1});
     }
-    SequenceState prefix = network_.NewState();
+    const std::unique_ptr<RunnerState> prefix = runner_.NewState();
     if (shared >= kMinSharedTokens) {
       for (int64_t begin = 0; begin < shared; begin += limits_.batch_tokens) {
         const int64_t count = std::min(limits_.batch_tokens, shared - begin);
-        Batch batch;
-        batch.choices = choices_;
-        batch.Add(prefix,
-                  std::span(first).subspan(static_cast<size_t>(begin), static_cast<size_t>(count)),
-                  true);
-        network_.Forward(batch);
-        tokens_ += count;
+        const RunnerPiece piece = {
+            prefix.get(),
+            std::span(first).subspan(static_cast<size_t>(begin), static_cast<size_t>(count)), true};
+        Pass(std::span(&piece, 1));
       }
-    } else {
-      shared = 0;
     }
     for (const size_t r : group) {
-      running.push_back({r, prefix, Random(requests_[r].sampling.seed), 0});
+      running.push_back({r, prefix->Fork(), Random(requests_[r].sampling.seed), 0});
     }
     for (size_t begin = 0; begin < running.size();) begin = PrefillSome(running, begin);
   }
 
   // Feeds prompts from running[begin] on until the pass is full; returns the first one not fed.
   size_t PrefillSome(std::vector<Running>& running, size_t begin) {
-    Batch batch;
-    batch.choices = choices_;
+    std::vector<RunnerPiece> pieces;
     std::vector<int64_t> last_rows;
+    int64_t tokens = 0;
     size_t end = begin;
     for (; end < running.size(); ++end) {
       const auto prompt = std::span(requests_[running[end].request].prompt)
-                              .subspan(static_cast<size_t>(running[end].state.length));
-      const int64_t room = limits_.batch_tokens - batch.tokens();
+                              .subspan(static_cast<size_t>(running[end].state->length()));
+      const int64_t room = limits_.batch_tokens - tokens;
       if (core::Size(prompt) > room) {
         if (end > begin) break;
         // Alone too long for a pass: a piece now, the rest in the next.
-        batch.Add(running[end].state, prompt.first(static_cast<size_t>(room)), true);
-        network_.Forward(batch);
-        tokens_ += batch.tokens();
+        pieces.push_back({running[end].state.get(), prompt.first(static_cast<size_t>(room)), true});
+        Pass(pieces);
         return begin;
       }
-      batch.Add(running[end].state, prompt, true);
-      last_rows.push_back(batch.tokens() - 1);
+      pieces.push_back({running[end].state.get(), prompt, true});
+      tokens += core::Size(prompt);
+      last_rows.push_back(tokens - 1);
     }
-    tokens_ += batch.tokens();
-    const at::Tensor x = network_.Forward(batch);
-    const at::Tensor rows = at::tensor(last_rows, at::kLong);
-    const at::Tensor logits = network_.Logits(x.index_select(0, rows));
-    for (size_t i = begin; i < end; ++i) Choose(running[i], logits, i - begin);
+    Pass(pieces);
+    Choose(std::span(running).subspan(begin, end - begin), last_rows);
     return end;
   }
 
-  void Choose(Running& running, const at::Tensor& logits, size_t row) const {
-    const auto width = static_cast<size_t>(network_.spec().vocabulary);
-    running.next = Sample(std::span(logits.data_ptr<float>() + row * width, width),
-                          requests_[running.request].sampling, running.random);
+  void Pass(std::span<const RunnerPiece> pieces) {
+    runner_.Forward(pieces);
+    for (const RunnerPiece& piece : pieces) tokens_ += core::Size(piece.ids);
+  }
+
+  void Choose(std::span<Running> running, std::span<const int64_t> rows) const {
+    std::vector<Chooser> choosers;
+    for (Running& r : running) choosers.push_back({&requests_[r.request].sampling, &r.random});
+    const std::vector<TokenId> chosen = runner_.Choose(rows, choosers);
+    for (size_t i = 0; i < running.size(); ++i) running[i].next = chosen[i];
   }
 
   // Takes the chosen token into the result; true where the sequence ends.
@@ -167,21 +166,20 @@ class Generator {
     return core::Size(result.ids) >= request.max_new_tokens;
   }
 
-  const Network& network_;
+  Runner& runner_;
   std::span<const TokenGenerateRequest> requests_;
   GenerateLimits limits_;
   std::span<TokenGeneration> results_;
   BatchListener& listener_;
-  ChunkChoices* choices_;
   int64_t tokens_ = 0;
 };
 
 }  // namespace
 
-void GenerateAll(const Network& network, std::span<const TokenGenerateRequest> requests,
+void GenerateAll(Runner& runner, std::span<const TokenGenerateRequest> requests,
                  const GenerateLimits& limits, std::span<TokenGeneration> results,
-                 BatchListener& listener, ChunkChoices* choices) {
-  Generator(network, requests, limits, results, listener, choices).Run();
+                 BatchListener& listener) {
+  Generator(runner, requests, limits, results, listener).Run();
 }
 
 }  // namespace natsl::model_adapters::native

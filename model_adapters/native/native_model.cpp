@@ -1,8 +1,6 @@
 // Opening a checkpoint and answering TokenModel's calls.
 #include "model_adapters/native/native_model.h"
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -10,29 +8,21 @@
 
 #include "core/cast.h"
 #include "core/error.h"
-#include "core/files.h"
-#include "core/hash.h"
 #include "model_adapters/native/generator.h"
+#include "model_adapters/native/model_info.h"
 #include "model_adapters/native/network.h"
+#include "model_adapters/native/network_runner.h"
 #include "model_adapters/native/scorer.h"
 #include "model_adapters/native/session.h"
 
 namespace natsl::model_adapters::native {
 namespace {
 
-// The reference harness's default where a config names no length.
-constexpr int64_t kDefaultMaxLength = 2048;
 // Memory for states: of a pass's sequences in one layer, and of sequences that wait for children.
 constexpr int64_t kPassStateBytes = int64_t{512} << 20;
 constexpr int64_t kHeldStateBytes = int64_t{1} << 30;
 constexpr int64_t kMostSequences = 1024;
 constexpr int64_t kMostGenerating = 64;
-
-core::DType DTypeOf(const std::string& name) {
-  if (name == "float32") return core::DType::kFloat32;
-  if (name == "bfloat16") return core::DType::kBFloat16;
-  throw UsageError("dtype is \"{}\", expected float32 or bfloat16", name);
-}
 
 int64_t Bounded(int64_t budget, int64_t bytes_each, int64_t most) {
   return std::clamp<int64_t>(bytes_each == 0 ? most : budget / bytes_each, 1, most);
@@ -45,7 +35,8 @@ class ChoiceRecorder final : public ChunkChoices {
                std::vector<uint8_t>& softmax) override {
     if (forced_share) {
       for (size_t head = 0; head < softmax.size(); ++head) {
-        softmax[head] = Draw(layer, chunk, head) < *forced_share ? 1 : 0;
+        softmax[head] =
+            ForcedChoice(layer, chunk, static_cast<int64_t>(head), *forced_share) ? 1 : 0;
       }
     }
     if (next != nullptr) next->OnChunk(layer, sequence, chunk, softmax);
@@ -72,16 +63,6 @@ class ChoiceRecorder final : public ChunkChoices {
   ChunkChoices* next = nullptr;
 
  private:
-  // A uniform number that depends on where the chunk is and on nothing else.
-  static double Draw(int64_t layer, int64_t chunk, size_t head) {
-    uint64_t z = static_cast<uint64_t>(layer) * 0x9E3779B97F4A7C15u +
-                 static_cast<uint64_t>(chunk) * 0xC2B2AE3D27D4EB4Fu +
-                 static_cast<uint64_t>(head) * 0x165667B19E3779F9u + 1;
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-    return static_cast<double>((z ^ (z >> 31)) >> 11) * 0x1.0p-53;
-  }
-
   std::map<int64_t, std::vector<std::pair<int64_t, int64_t>>> counts_;
 };
 
@@ -109,7 +90,8 @@ class Model final : public NativeModel {
       network_ = std::make_shared<Network>(checkpoint_->spec(), *weights_, dtype);
     }
     recorder_.forced_share = options.forced_softmax_share;
-    FillInfo(path, config);
+    info_ = DescribeModel(network_->spec(), path, config, options);
+    info_.parameters = network_->parameters();
     limits_.batch_tokens = options.batch_tokens;
     limits_.max_sequences =
         Bounded(kPassStateBytes, network_->largest_layer_state_bytes(), kMostSequences);
@@ -128,7 +110,8 @@ class Model final : public NativeModel {
   void Score(std::span<const TokenScoreRequest> requests, std::span<TokenScore> results,
              BatchListener& listener) override {
     const CallGuard guard(options_.threads);
-    ScoreAll(*network_, requests, limits_, results, listener, &recorder_);
+    ScoreAll(*MakeNetworkRunner(*network_, &recorder_, /*arena=*/true), requests, limits_, results,
+             listener);
   }
 
   void Generate(std::span<const TokenGenerateRequest> requests, std::span<TokenGeneration> results,
@@ -138,7 +121,8 @@ class Model final : public NativeModel {
     limits.batch_tokens = options_.batch_tokens;
     limits.max_sequences = Bounded(kHeldStateBytes, network_->state_bytes(), kMostGenerating);
     limits.share_prefixes = options_.share_prefixes;
-    GenerateAll(*network_, requests, limits, results, listener, &recorder_);
+    GenerateAll(*MakeNetworkRunner(*network_, &recorder_, /*arena=*/false), requests, limits,
+                results, listener);
   }
 
   std::unique_ptr<Session> NewSession(int64_t batch) override {
@@ -192,34 +176,6 @@ class Model final : public NativeModel {
   static void AppendTo(std::vector<float>& target, const at::Tensor& values) {
     const float* data = values.data_ptr<float>();
     target.insert(target.end(), data, data + values.numel());
-  }
-
-  void FillInfo(const std::string& path, const std::filesystem::path& config) {
-    const ModelSpec& spec = network_->spec();
-    info_.name = path;
-    info_.family = spec.family;
-    info_.dtype = options_.dtype;
-    info_.device = options_.device;
-    info_.max_length = options_.max_length.value_or(spec.max_positions.value_or(kDefaultMaxLength));
-    info_.vocabulary = spec.vocabulary;
-    info_.parameters = network_->parameters();
-    info_.settings = {{"batch_tokens", fmt::format("{}", options_.batch_tokens)},
-                      {"share_prefixes", options_.share_prefixes ? "true" : "false"}};
-    if (options_.random_weights_seed) {
-      info_.weights_fingerprint =
-          core::Sha256Hex(fmt::format("random weights, seed {}\n{}", *options_.random_weights_seed,
-                                      core::ReadFile(config, ErrorCode::kModel)));
-      info_.settings.emplace_back("random_weights_seed",
-                                  fmt::format("{}", *options_.random_weights_seed));
-    }
-    if (!spec.ignored_keys.empty()) {
-      info_.settings.emplace_back("ignored_config_keys",
-                                  fmt::format("{}", fmt::join(spec.ignored_keys, ", ")));
-    }
-    if (options_.forced_softmax_share) {
-      info_.settings.emplace_back("forced_softmax_share",
-                                  fmt::format("{}", *options_.forced_softmax_share));
-    }
   }
 
   OpenOptions options_;

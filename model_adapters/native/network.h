@@ -6,20 +6,11 @@
 
 #include "model_adapters/native/mixers/mixer.h"
 #include "model_adapters/native/mlp.h"
+#include "model_adapters/native/runner.h"
 #include "model_adapters/native/state.h"
 #include "model_adapters/spec/model_spec.h"
 
 namespace natsl::model_adapters::native {
-
-/// What the head is asked for at one row: the log-probabilities of some tokens.
-struct HeadQuery {
-  int64_t row = 0;  ///< of the rows given
-  std::vector<TokenId> targets;
-};
-struct HeadAnswer {
-  std::vector<float> log_probs;  ///< of the query's targets
-  TokenId argmax = 0;            ///< the lowest id of the largest logit
-};
 
 class Network {
  public:

@@ -1,15 +1,13 @@
 // Dense products, norms, activations, convolutions: thin over LibTorch and the kernels.
 #include "model_adapters/native/ops.h"
 
-#include <cmath>
-#include <numbers>
-
 #include "core/check.h"
 #include "core/error.h"
 #include "kernels/gemv.h"
 #include "kernels/norm.h"
 #include "kernels/rope.h"
 #include "kernels/short_conv.h"
+#include "model_adapters/native/rope_frequencies.h"
 
 namespace natsl::model_adapters::native {
 namespace {
@@ -194,59 +192,8 @@ void ActivateAndMultiply(at::Tensor& gate, const at::Tensor& up, Activation acti
   gate.mul_(up);
 }
 
-Rope::Rope(const RopeSpec& spec) {
-  const int64_t half = spec.dims / 2;
-  const double dims = static_cast<double>(spec.dims);
-  const auto base_frequency = [&](int64_t i) {
-    return std::pow(spec.base, -2.0 * static_cast<double>(i) / dims);
-  };
-  // yarn: channels below `low` keep their frequency, those above `high` are interpolated.
-  double low = 0, high = 0;
-  if (spec.scaling == RopeSpec::Scaling::kYarn) {
-    const auto channel = [&](double beta) {
-      return dims * std::log(spec.original_max_positions / (2 * std::numbers::pi * beta)) /
-             (2 * std::log(spec.base));
-    };
-    low = channel(spec.beta_fast);
-    high = channel(spec.beta_slow);
-    if (spec.truncate) {
-      low = std::floor(low);
-      high = std::ceil(high);
-    }
-    low = std::clamp(low, 0.0, dims - 1);
-    high = std::clamp(high, 0.0, dims - 1);
-    if (low == high) high += 0.001;
-    attention_factor_ = static_cast<float>(spec.attention_factor);
-  }
-  for (int64_t i = 0; i < half; ++i) {
-    double inverse = base_frequency(i);
-    switch (spec.scaling) {
-      case RopeSpec::Scaling::kNone:
-        break;
-      case RopeSpec::Scaling::kLinear:
-        inverse /= spec.factor;
-        break;
-      case RopeSpec::Scaling::kLlama3: {
-        const double wavelength = 2 * std::numbers::pi / inverse;
-        const double original = spec.original_max_positions;
-        if (wavelength > original / spec.low_freq_factor) {
-          inverse /= spec.factor;
-        } else if (wavelength >= original / spec.high_freq_factor) {
-          const double t = (original / wavelength - spec.low_freq_factor) /
-                           (spec.high_freq_factor - spec.low_freq_factor);
-          inverse = (1 - t) * inverse / spec.factor + t * inverse;
-        }
-        break;
-      }
-      case RopeSpec::Scaling::kYarn: {
-        const double ramp = std::clamp((static_cast<double>(i) - low) / (high - low), 0.0, 1.0);
-        inverse = inverse * (1 - ramp) + inverse / spec.factor * ramp;
-        break;
-      }
-    }
-    inverse_frequencies_.push_back(static_cast<float>(inverse));
-  }
-}
+Rope::Rope(const RopeSpec& spec)
+    : inverse_frequencies_(InverseFrequencies(spec)), attention_factor_(AttentionFactor(spec)) {}
 
 void Rope::Apply(at::Tensor& x, int64_t head_dim, const std::vector<int64_t>& positions) const {
   kernels::RopeArgs args;

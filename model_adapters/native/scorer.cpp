@@ -2,6 +2,7 @@
 #include "model_adapters/native/scorer.h"
 
 #include <algorithm>
+#include <deque>
 #include <unordered_map>
 
 #include "core/cast.h"
@@ -11,15 +12,13 @@ namespace {
 
 class Scorer {
  public:
-  Scorer(const Network& network, std::span<const TokenScoreRequest> requests,
-         const PlanLimits& limits, std::span<TokenScore> results, BatchListener& listener,
-         ChunkChoices* choices)
-      : network_(network),
+  Scorer(Runner& runner, std::span<const TokenScoreRequest> requests, const PlanLimits& limits,
+         std::span<TokenScore> results, BatchListener& listener)
+      : runner_(runner),
         requests_(requests),
         plan_(MakeScorePlan(requests, limits)),
         results_(results),
         listener_(listener),
-        choices_(choices),
         scores_(requests.size()) {}
 
   void Run() {
@@ -32,9 +31,11 @@ class Scorer {
       if (wanted[static_cast<size_t>(step.last)] == wanted[static_cast<size_t>(step.first)]) {
         continue;
       }
-      if (listener_.StopRequested()) return;
+      if (listener_.StopRequested()) break;
       RunStep(step);
+      while (under_way_.size() > runner_.passes_ahead()) TakeAnswers();
     }
+    while (!under_way_.empty()) TakeAnswers();
   }
 
  private:
@@ -44,39 +45,55 @@ class Scorer {
     size_t index = 0;  ///< of the request's log_probs
   };
 
-  void RunStep(const PlanStep& step) {
-    Batch batch;
-    batch.arena = &arena_;
-    batch.choices = choices_;
+  // A step whose pass was started.
+  struct UnderWay {
+    const PlanStep* step = nullptr;
     std::vector<HeadQuery> queries;
     std::vector<std::vector<Asker>> askers;
+    int64_t tokens = 0;
+    Runner::Answers answers;  ///< empty: nothing was asked
+  };
+
+  void RunStep(const PlanStep& step) {
+    std::vector<RunnerPiece> pieces;
+    UnderWay pass;
+    pass.step = &step;
     for (const PlanPiece& piece : step.pieces) {
       const PlanNode& node = plan_.nodes[static_cast<size_t>(piece.node)];
-      SequenceState& state = StateFor(piece.node, node);
+      RunnerState& state = StateFor(piece.node, node);
       const auto& ids = requests_[plan_.order[static_cast<size_t>(node.first)]].ids;
-      const int64_t row = batch.tokens();
-      batch.Add(state,
-                std::span(ids).subspan(static_cast<size_t>(piece.begin),
-                                       static_cast<size_t>(piece.end - piece.begin)),
-                piece.retain);
-      Ask(node, piece, row, queries, askers);
+      pieces.push_back({&state,
+                        std::span(ids).subspan(static_cast<size_t>(piece.begin),
+                                               static_cast<size_t>(piece.end - piece.begin)),
+                        piece.retain});
+      Ask(node, piece, pass.tokens, pass.queries, pass.askers);
+      pass.tokens += piece.end - piece.begin;
     }
-    const at::Tensor x = network_.Forward(batch);
-    if (!queries.empty()) Answer(x, queries, askers);
+    runner_.Forward(pieces);
+    if (!pass.queries.empty()) pass.answers = runner_.Query(pass.queries);
     for (const int64_t node : step.release) states_.erase(node);
     for (const PlanPiece& piece : step.pieces) {
       if (!piece.retain) states_.erase(piece.node);
     }
-    for (const size_t request : step.finished) results_[request] = std::move(scores_[request]);
-    listener_.OnBatch(step.finished, batch.tokens());
+    under_way_.push_back(std::move(pass));
+  }
+
+  void TakeAnswers() {
+    const UnderWay pass = std::move(under_way_.front());
+    under_way_.pop_front();
+    if (pass.answers) Answer(pass.answers(), pass);
+    for (const size_t request : pass.step->finished) {
+      results_[request] = std::move(scores_[request]);
+    }
+    listener_.OnBatch(pass.step->finished, pass.tokens);
   }
 
   // A node starts where its parent ended: a fork.
-  SequenceState& StateFor(int64_t id, const PlanNode& node) {
+  RunnerState& StateFor(int64_t id, const PlanNode& node) {
     const auto found = states_.find(id);
-    if (found != states_.end()) return found->second;
-    SequenceState state = node.parent < 0 ? network_.NewState() : states_.at(node.parent);
-    return states_.emplace(id, std::move(state)).first->second;
+    if (found != states_.end()) return *found->second;
+    auto state = node.parent < 0 ? runner_.NewState() : states_.at(node.parent)->Fork();
+    return *states_.emplace(id, std::move(state)).first->second;
   }
 
   // The scored ids of the node's requests that follow tokens of the piece, one query a position.
@@ -106,35 +123,31 @@ class Scorer {
     }
   }
 
-  void Answer(const at::Tensor& x, const std::vector<HeadQuery>& queries,
-              const std::vector<std::vector<Asker>>& askers) {
-    const std::vector<HeadAnswer> answers = network_.Query(x, queries);
+  void Answer(const std::vector<HeadAnswer>& answers, const UnderWay& pass) {
     for (size_t q = 0; q < answers.size(); ++q) {
-      for (size_t i = 0; i < askers[q].size(); ++i) {
-        TokenScore& score = scores_[askers[q][i].request];
-        score.log_probs[askers[q][i].index] = answers[q].log_probs[i];
-        score.is_greedy = score.is_greedy && answers[q].argmax == queries[q].targets[i];
+      for (size_t i = 0; i < pass.askers[q].size(); ++i) {
+        TokenScore& score = scores_[pass.askers[q][i].request];
+        score.log_probs[pass.askers[q][i].index] = answers[q].log_probs[i];
+        score.is_greedy = score.is_greedy && answers[q].argmax == pass.queries[q].targets[i];
       }
     }
   }
 
-  const Network& network_;
+  Runner& runner_;
   std::span<const TokenScoreRequest> requests_;
   ScorePlan plan_;
   std::span<TokenScore> results_;
   BatchListener& listener_;
-  ChunkChoices* choices_;
   std::vector<TokenScore> scores_;
-  std::unordered_map<int64_t, SequenceState> states_;
-  Arena arena_;
+  std::unordered_map<int64_t, std::unique_ptr<RunnerState>> states_;
+  std::deque<UnderWay> under_way_;
 };
 
 }  // namespace
 
-void ScoreAll(const Network& network, std::span<const TokenScoreRequest> requests,
-              const PlanLimits& limits, std::span<TokenScore> results, BatchListener& listener,
-              ChunkChoices* choices) {
-  Scorer(network, requests, limits, results, listener, choices).Run();
+void ScoreAll(Runner& runner, std::span<const TokenScoreRequest> requests, const PlanLimits& limits,
+              std::span<TokenScore> results, BatchListener& listener) {
+  Scorer(runner, requests, limits, results, listener).Run();
 }
 
 }  // namespace natsl::model_adapters::native

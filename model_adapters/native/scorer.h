@@ -1,14 +1,13 @@
-// Carries out a scoring plan on a network.
+// Carries out a scoring plan.
 #pragma once
 
-#include "model_adapters/native/network.h"
 #include "model_adapters/native/plan.h"
+#include "model_adapters/native/runner.h"
 
 namespace natsl::model_adapters::native {
 
-/// Fills `results`; `choices` may be null.
-void ScoreAll(const Network& network, std::span<const TokenScoreRequest> requests,
-              const PlanLimits& limits, std::span<TokenScore> results, BatchListener& listener,
-              ChunkChoices* choices);
+/// Fills `results`.
+void ScoreAll(Runner& runner, std::span<const TokenScoreRequest> requests, const PlanLimits& limits,
+              std::span<TokenScore> results, BatchListener& listener);
 
 }  // namespace natsl::model_adapters::native

@@ -1,0 +1,75 @@
+// The engine's own small kernels: page lists of forks, forced choices, counters, and the products
+// of few rows that decoding is made of. Same conventions as kernels/cuda/common.h.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include "kernels/cuda/attention.h"
+
+namespace natsl::model_adapters::native::cuda {
+
+/// Whether this program holds code for the current device.
+bool KernelsRunHere();
+
+/// One layer's keys, values and lists, as kernels that work on all layers see them.
+struct KvLayerView {
+  kernels::cuda::PageTable table;
+  int32_t* more_owners = nullptr;  ///< [pages], lists that hold the page beyond the first
+  char* keys = nullptr;            ///< the pool's
+  char* values = nullptr;
+  int64_t key_page_bytes = 0, value_page_bytes = 0;
+};
+
+/// List pairs[2 i + 1] (empty) becomes a copy of list pairs[2 i] in every layer: full pages are
+/// shared, a partly filled one is copied. A source may occur several times.
+void RunForkLists(const KvLayerView* layers, int64_t layer_count, int64_t most_groups,
+                  const int32_t* pairs, int64_t count, cudaStream_t stream);
+/// Empties lists; pages that no other list holds become free.
+void RunReleaseLists(const KvLayerView* layers, int64_t layer_count, int64_t most_groups,
+                     const int32_t* lists, int64_t count, cudaStream_t stream);
+
+/// forced[c, n] = whether chunk c goes to softmax attention (native/model_info.h's ForcedChoice).
+/// With a plan: its chunks; without: chunks positions[s] / 64 of `rows` sequences.
+struct ForceChoicesArgs {
+  const kernels::cuda::ChunkPlan* plan = nullptr;  ///< host pointer
+  const int64_t* positions = nullptr;
+  int64_t rows = 0, heads = 0, layer = 0;
+  double share = 0;
+  uint8_t* forced = nullptr;  ///< [rows or max_chunks, heads]
+};
+void RunForceChoices(const ForceChoicesArgs& args, cudaStream_t stream);
+
+/// counts[n] += {chosen for softmax, all} over the chunks that complete; shapes as above.
+struct CountChoicesArgs {
+  const kernels::cuda::ChunkPlan* plan = nullptr;
+  const int64_t* positions = nullptr;
+  int64_t rows = 0, heads = 0;
+  const uint8_t* softmax = nullptr;
+  unsigned long long* counts = nullptr;  ///< [heads, 2]
+};
+void RunCountChoices(const CountChoicesArgs& args, cudaStream_t stream);
+
+/// history[*step, s] = ids[s] for `count` sequences; then *step += 1. One block.
+void RunRecordIds(const int32_t* ids, int64_t count, int32_t* history, int64_t* step,
+                  cudaStream_t stream);
+
+/// y = f(x) W^T + b for at most kMostSkinnyRows rows. Reads each weight once.
+constexpr int64_t kMostSkinnyRows = 8;
+struct SkinnyProductArgs {
+  kernels::DType dtype = kernels::DType::kBFloat16;  ///< of x, weight, bias and y
+  bool float_output = false;                         ///< y is float32 all the same
+  const void* x = nullptr;                           ///< [rows, in], 16-byte aligned rows
+  int64_t x_stride = 0;
+  const void* up = nullptr;  ///< [rows, in] or null: f(x) = silu(x) * up, else f(x) = x
+  int64_t up_stride = 0;
+  const void* weight = nullptr;  ///< [out, in] contiguous
+  const void* bias = nullptr;    ///< [out] or null
+  void* y = nullptr;             ///< [rows, out]
+  int64_t y_stride = 0;
+  int64_t rows = 0, in = 0, out = 0;
+};
+/// Whether RunSkinnyProduct takes these sizes (rows, and `in` in whole 16-byte pieces).
+bool SkinnyFits(const SkinnyProductArgs& args);
+void RunSkinnyProduct(const SkinnyProductArgs& args, cudaStream_t stream);
+
+}  // namespace natsl::model_adapters::native::cuda

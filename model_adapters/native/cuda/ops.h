@@ -1,0 +1,131 @@
+// The layers' building blocks on the device. Activations are [tokens, channels] of the model's
+// dtype, rows contiguous; a row stride is allowed.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kernels/cuda/elementwise.h"
+#include "model_adapters/native/cuda/pass.h"
+#include "model_adapters/native/cuda/tensors.h"
+#include "model_adapters/native/weights.h"
+#include "model_adapters/spec/model_spec.h"
+
+namespace natsl::model_adapters::native::cuda {
+
+/// Brings weights to the device.
+class DeviceLoader {
+ public:
+  DeviceLoader(const WeightSource& source, core::DType dtype)
+      : loader_(source, dtype), dtype_(dtype) {}
+
+  bool Has(const std::string& slot) const { return loader_.Has(slot); }
+  core::DType dtype() const { return dtype_; }
+  at::Tensor Matrix(const std::string& slot) const;
+  /// float32; undefined where `slot` is absent and `optional`.
+  at::Tensor Small(const std::string& slot, bool optional = false) const;
+  /// The same on the host.
+  at::Tensor HostMatrix(const std::string& slot) const { return loader_.Matrix(slot); }
+  at::Tensor HostSmall(const std::string& slot, bool optional = false) const {
+    return loader_.Small(slot, optional);
+  }
+
+ private:
+  WeightLoader loader_;
+  core::DType dtype_;
+};
+
+/// y = x W^T + b of one or several linear layers that read the same input: one product, whose
+/// columns hold the parts side by side, each at a multiple of 16 bytes.
+class Projection {
+ public:
+  Projection() = default;
+  /// Slots PREFIX + name + ".weight" and, where present, ".bias"; empty names are left out.
+  Projection(const DeviceLoader& loader, const std::string& prefix,
+             const std::vector<std::string>& names);
+  explicit Projection(at::Tensor weight);
+
+  at::Tensor operator()(const at::Tensor& x) const;
+  /// silu(gate) * up as the input where the rows are few; the caller's buffers otherwise.
+  at::Tensor OfGated(const at::Tensor& gate, const at::Tensor& up) const;
+  /// float32 output.
+  at::Tensor Wide(const at::Tensor& x) const;
+
+  bool defined() const { return weight_.defined(); }
+  const at::Tensor& weight() const { return weight_; }
+  /// First column of part `i`, and its columns.
+  int64_t begin(size_t i) const { return begins_[i]; }
+  int64_t width(size_t i) const { return widths_[i]; }
+  at::Tensor Part(const at::Tensor& y, size_t i) const {
+    return Columns(y, begins_[i], widths_[i]);
+  }
+
+ private:
+  at::Tensor weight_, bias_;
+  std::vector<int64_t> begins_, widths_;
+};
+
+/// A norm over groups of `width` consecutive channels.
+class Norm {
+ public:
+  Norm() = default;
+  Norm(const DeviceLoader& loader, const std::string& prefix, const NormSpec& spec,
+       int64_t width = 0);
+
+  bool defined() const { return width_ > 0; }
+  at::Tensor operator()(const at::Tensor& x) const;
+  void Into(const at::Tensor& x, const at::Tensor& y) const;
+  /// x += a; returns the norm of the sum.
+  at::Tensor AfterAdd(at::Tensor& x, const at::Tensor& a) const;
+  /// norm(x) * weight * silu(gate), or norm(x * silu(gate)) * weight.
+  at::Tensor Gated(const at::Tensor& x, const at::Tensor& gate, bool gate_first = false) const;
+  const at::Tensor& weight() const { return weight_; }
+
+ private:
+  NormSpec spec_;
+  at::Tensor weight_, bias_;
+  int64_t width_ = 0;
+};
+
+/// x / sum x over heads of `width` channels, into a new tensor.
+at::Tensor SumNormalized(const at::Tensor& x, int64_t width);
+
+kernels::cuda::Unary UnaryOf(Activation activation);
+/// act(x), or act(x) * factor, into y (which may be x).
+void ActivateInto(const at::Tensor& x, kernels::cuda::Unary activation, const at::Tensor& factor,
+                  const at::Tensor& y);
+at::Tensor Activated(const at::Tensor& x, kernels::cuda::Unary activation,
+                     const at::Tensor& factor = {});
+
+class Rope {
+ public:
+  explicit Rope(const RopeSpec& spec);
+  /// x [tokens, heads * head_dim], in place.
+  void Apply(const at::Tensor& x, int64_t head_dim, const Pass& pass) const;
+
+ private:
+  at::Tensor inverse_frequencies_;
+  double attention_factor_ = 1;
+};
+std::optional<Rope> MakeRope(const std::optional<RopeSpec>& spec);
+
+/// Short causal convolutions of neighbouring columns, all with the same activation.
+class ShortConv {
+ public:
+  ShortConv() = default;
+  /// Slots PREFIX + name + ".weight" and, where present, ".bias".
+  ShortConv(const DeviceLoader& loader, const std::string& prefix,
+            const std::vector<std::string>& names, bool silu, StatePool& pool);
+
+  bool defined() const { return weight_.defined(); }
+  int64_t channels() const { return weight_.size(0); }
+  void Into(const at::Tensor& x, const at::Tensor& y, const Pass& pass) const;
+
+ private:
+  at::Tensor weight_, bias_;  ///< [channels, width], [channels]
+  bool silu_ = true;
+  int64_t tails_ = 0;
+};
+
+}  // namespace natsl::model_adapters::native::cuda
