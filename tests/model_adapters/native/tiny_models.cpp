@@ -139,7 +139,8 @@ const TinyModel& Tiny(const std::string& name) {
   throw std::invalid_argument("no tiny model " + name);
 }
 
-std::unique_ptr<NativeModel> OpenTiny(const TinyModel& model, OpenOptions options) {
+std::unique_ptr<NativeModel> OpenTiny(const TinyModel& model, OpenOptions options,
+                                      OpenFunction open) {
   static int number = 0;
   const auto folder = std::filesystem::path(testing::TempDir()) /
                       fmt::format("natsl_tiny_{}_{}", getpid(), number++);
@@ -150,7 +151,7 @@ std::unique_ptr<NativeModel> OpenTiny(const TinyModel& model, OpenOptions option
                   model.config));
   if (!options.random_weights_seed) options.random_weights_seed = 7;
   if (options.threads == 0) options.threads = 1;  // teams cost more than such small work
-  auto opened = OpenModel((folder / "config.json").string(), options);
+  auto opened = open((folder / "config.json").string(), options);
   std::filesystem::remove_all(folder);
   return opened;
 }

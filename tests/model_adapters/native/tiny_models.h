@@ -20,7 +20,9 @@ const std::vector<TinyModel>& TinyModels();
 const TinyModel& Tiny(const std::string& name);
 
 /// Writes the config into a fresh folder of the test's temporary directory and opens it.
-std::unique_ptr<NativeModel> OpenTiny(const TinyModel& model, OpenOptions options = {});
+using OpenFunction = std::unique_ptr<NativeModel> (*)(const std::string&, const OpenOptions&);
+std::unique_ptr<NativeModel> OpenTiny(const TinyModel& model, OpenOptions options = {},
+                                      OpenFunction open = &OpenModel);
 
 /// `count` ids below 96, from a seed.
 std::vector<TokenId> RandomIds(int64_t count, uint64_t seed);
