@@ -45,8 +45,15 @@ OpenNativeModelFunction Load(const std::string& module) {
     if (!Exists(place)) continue;
     void* library = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) {
+      const std::string why = dlerror();
+      if (module == kCudaModule) {
+        throw UsageError(
+            "{} does not load: {}; run scripts/setup --cuda, which fetches the CUDA libraries that "
+            "LibTorch needs, or use --device cpu",
+            place.string(), why);
+      }
       throw InternalError("{} does not load: {}; run scripts/setup again (it fetches LibTorch)",
-                          place.string(), dlerror());
+                          place.string(), why);
     }
     void* symbol = dlsym(library, kOpenNativeModelSymbol);
     if (symbol == nullptr) {

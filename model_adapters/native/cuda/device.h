@@ -20,11 +20,15 @@ struct Machine {
 /// The index in "cuda" (0) or "cuda:N".
 int DeviceIndex(const std::string& device);
 
+// --- messages, from a Machine alone (machine.cpp: no CUDA, no Torch)
+
 /// Throws Error (usage) saying what keeps `device` from being used and what to do about it.
 void CheckMachine(const Machine& machine, const std::string& device);
 
 /// Error (usage) for a model that needs more than the device has free; nothing where it fits.
 void CheckMemory(const Machine& machine, int64_t needed_bytes, const std::string& device);
+
+// --- from the machine itself
 
 Machine ReadMachine(const std::string& device);
 

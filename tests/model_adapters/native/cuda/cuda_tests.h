@@ -1,23 +1,25 @@
 // What the tests of the CUDA engine share.
 #pragma once
 
-#include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
-#include "model_adapters/native/cuda/cuda_model.h"
 #include "tests/model_adapters/native/tiny_models.h"
 
-#define NATSL_NEEDS_GPU()                                 \
-  do {                                                    \
-    int devices = 0;                                      \
-    if (cudaGetDeviceCount(&devices) != cudaSuccess) {    \
-      static_cast<void>(cudaGetLastError());              \
-      devices = 0;                                        \
-    }                                                     \
-    if (devices == 0) GTEST_SKIP() << "no CUDA GPU here"; \
+/// In a test's SetUp: skips by name where there is no GPU, or the module doesn't load.
+#define NATSL_NEEDS_GPU()                                                         \
+  do {                                                                            \
+    const std::string why = ::natsl::model_adapters::native::cuda::WhyNoDevice(); \
+    if (!why.empty()) GTEST_SKIP() << why;                                        \
   } while (false)
 
 namespace natsl::model_adapters::native::cuda {
+
+/// Empty: there is a GPU, and natsl_native_cuda is loaded (before any CPU model asks LibTorch
+/// whether it has CUDA).
+const std::string& WhyNoDevice();
+
+/// The module's OpenNativeModel. Its models are NativeModels.
+std::unique_ptr<NativeModel> OpenOnDevice(const std::string& path, const OpenOptions& options);
 
 inline OpenOptions OnDevice(const char* dtype = "float32") {
   OpenOptions options;
@@ -28,7 +30,7 @@ inline OpenOptions OnDevice(const char* dtype = "float32") {
 
 inline std::unique_ptr<NativeModel> OpenTinyOnDevice(const TinyModel& model,
                                                      OpenOptions options = OnDevice()) {
-  return OpenTiny(model, options, &cuda::OpenModel);
+  return OpenTiny(model, options, &OpenOnDevice);
 }
 
 /// The largest and the mean difference.

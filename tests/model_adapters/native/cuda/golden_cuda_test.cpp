@@ -49,7 +49,7 @@ class CudaGolden : public testing::TestWithParam<const char*> {
 };
 
 TEST_P(CudaGolden, Float32LogitsAndHiddenStates) {
-  const auto model = cuda::OpenModel(folder_.string(), OnDevice());
+  const auto model = OpenOnDevice(folder_.string(), OnDevice());
   const SafetensorsFile golden(folder_ / "golden.safetensors");
   int checked = 0;
   for (const auto& [name, tensor] : golden.tensors()) {
@@ -107,8 +107,7 @@ TEST_P(CudaGolden, BFloat16StaysNearFloat32) {
   const std::vector<TokenId> ids = Ids(golden, longest);
   std::vector<float> logits[2];
   for (const bool rounded : {false, true}) {
-    const auto model =
-        cuda::OpenModel(folder_.string(), OnDevice(rounded ? "bfloat16" : "float32"));
+    const auto model = OpenOnDevice(folder_.string(), OnDevice(rounded ? "bfloat16" : "float32"));
     choices.replay = rounded;
     model->SetChunkChoices(&choices);
     logits[rounded ? 1 : 0] = model->Forward(ids, false, {}).logits;
@@ -123,7 +122,7 @@ TEST_P(CudaGolden, BFloat16StaysNearFloat32) {
 }
 
 TEST_P(CudaGolden, StepsEqualThePass) {
-  const auto model = cuda::OpenModel(folder_.string(), OnDevice());
+  const auto model = OpenOnDevice(folder_.string(), OnDevice());
   const SafetensorsFile golden(folder_ / "golden.safetensors");
   const std::vector<TokenId> ids = Ids(golden, "input_ids.200");
   const std::vector<float> expected = Floats(golden, "logits.200");
