@@ -283,7 +283,7 @@ Engine::Steps Engine::Decode(std::span<DeviceState* const> states, const at::Ten
         pieces.push_back({fresh.back().get(), std::span(&token, 1), true});
       }
       const Residual residual = RunWhole(pieces, nullptr);
-      Argmax(network_->RawLogits(network_->FinalNorm(residual)));
+      Argmax(network_->StepLogits(residual));
       graph = std::make_unique<StepGraph>(*network_, *pool_, choices_, sequences);
     }
     graph->Set(next, where);

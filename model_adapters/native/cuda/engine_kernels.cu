@@ -1,6 +1,4 @@
 // The engine's own small kernels. No Torch header here: nvcc takes a minute over one.
-#include <cuda_bf16.h>
-
 #include "model_adapters/native/cuda/engine_kernels.h"
 
 namespace natsl::model_adapters::native::cuda {
@@ -128,102 +126,6 @@ __global__ void RecordIdsKernel(const int32_t* ids, int64_t count, int32_t* hist
   if (threadIdx.x == 0) *step = row + 1;
 }
 
-template <typename T>
-struct Piece;  // 16 bytes of T as floats
-template <>
-struct Piece<float> {
-  static constexpr int kSize = 4;
-  static __device__ void Read(const float* p, float (&out)[4]) {
-    const float4 v = *reinterpret_cast<const float4*>(p);
-    out[0] = v.x, out[1] = v.y, out[2] = v.z, out[3] = v.w;
-  }
-};
-template <>
-struct Piece<__nv_bfloat16> {
-  static constexpr int kSize = 8;
-  static __device__ void Read(const __nv_bfloat16* p, float (&out)[8]) {
-    const uint4 v = *reinterpret_cast<const uint4*>(p);
-    const uint32_t words[4] = {v.x, v.y, v.z, v.w};
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      out[2 * i] = __uint_as_float(words[i] << 16);
-      out[2 * i + 1] = __uint_as_float(words[i] & 0xFFFF0000u);
-    }
-  }
-};
-
-__device__ float ToFloat(float x) { return x; }
-__device__ float ToFloat(__nv_bfloat16 x) { return __bfloat162float(x); }
-__device__ void Store(float* y, float x) { *y = x; }
-__device__ void Store(__nv_bfloat16* y, float x) { *y = __float2bfloat16(x); }
-
-// One warp an output; lanes stride over `in` in pieces of 16 bytes.
-template <typename T, typename Y, int kRows, bool kGated>
-__global__ void __launch_bounds__(kThreads) SkinnyKernel(SkinnyProductArgs args) {
-  constexpr int kPiece = Piece<T>::kSize;
-  const int64_t n = (static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x) / 32;
-  const int lane = static_cast<int>(threadIdx.x) % 32;
-  if (n >= args.out) return;
-  const T* weight = static_cast<const T*>(args.weight) + n * args.in;
-  const T* x = static_cast<const T*>(args.x);
-  const T* up = static_cast<const T*>(args.up);
-  float sums[kRows] = {};
-#pragma unroll 4
-  for (int64_t c = lane * kPiece; c < args.in; c += 32 * kPiece) {
-    float w[kPiece];
-    Piece<T>::Read(weight + c, w);
-#pragma unroll
-    for (int r = 0; r < kRows; ++r) {
-      float v[kPiece];
-      Piece<T>::Read(x + r * args.x_stride + c, v);
-      if constexpr (kGated) {
-        float u[kPiece];
-        Piece<T>::Read(up + r * args.up_stride + c, u);
-#pragma unroll
-        for (int i = 0; i < kPiece; ++i) {
-          // Rounded as the unfused product is, so that both forms agree.
-          T rounded;
-          Store(&rounded, v[i] / (1 + __expf(-v[i])) * u[i]);
-          v[i] = ToFloat(rounded);
-        }
-      }
-#pragma unroll
-      for (int i = 0; i < kPiece; ++i) sums[r] = fmaf(v[i], w[i], sums[r]);
-    }
-  }
-#pragma unroll
-  for (int r = 0; r < kRows; ++r) {
-#pragma unroll
-    for (int shift = 16; shift > 0; shift /= 2) {
-      sums[r] += __shfl_xor_sync(0xFFFFFFFFu, sums[r], shift);
-    }
-    if (lane == r) {
-      const float bias = args.bias == nullptr ? 0 : ToFloat(static_cast<const T*>(args.bias)[n]);
-      Store(static_cast<Y*>(args.y) + r * args.y_stride + n, sums[r] + bias);
-    }
-  }
-}
-
-template <typename T, typename Y, bool kGated>
-void LaunchSkinny(const SkinnyProductArgs& args, cudaStream_t stream) {
-  const auto blocks = static_cast<unsigned>((args.out * 32 + kThreads - 1) / kThreads);
-  switch (args.rows) {
-#define NATSL_ROWS(n)                                                     \
-  case n:                                                                 \
-    SkinnyKernel<T, Y, n, kGated><<<blocks, kThreads, 0, stream>>>(args); \
-    break;
-    NATSL_ROWS(1)
-    NATSL_ROWS(2)
-    NATSL_ROWS(3)
-    NATSL_ROWS(4)
-    NATSL_ROWS(5)
-    NATSL_ROWS(6)
-    NATSL_ROWS(7)
-    NATSL_ROWS(8)
-#undef NATSL_ROWS
-  }
-}
-
 dim3 GridOf(int64_t count, int64_t layers, int64_t groups) {
   return dim3(static_cast<unsigned>(count), static_cast<unsigned>(layers),
               static_cast<unsigned>(groups));
@@ -279,30 +181,6 @@ void RunRecordIds(const int32_t* ids, int64_t count, int32_t* history, int64_t* 
                   cudaStream_t stream) {
   RecordIdsKernel<<<1, kThreads, 0, stream>>>(ids, count, history, step);
   kernels::cuda::Check(cudaGetLastError(), "record ids");
-}
-
-bool SkinnyFits(const SkinnyProductArgs& args) {
-  const int64_t bytes = args.dtype == kernels::DType::kBFloat16 ? 2 : 4;
-  const auto aligned = [&](const void* p, int64_t stride) {
-    return reinterpret_cast<uintptr_t>(p) % 16 == 0 && stride * bytes % 16 == 0;
-  };
-  return args.rows >= 1 && args.rows <= kMostSkinnyRows && args.in * bytes % 16 == 0 &&
-         aligned(args.x, args.x_stride) && aligned(args.up, args.up_stride) &&
-         aligned(args.weight, args.in);
-}
-
-void RunSkinnyProduct(const SkinnyProductArgs& args, cudaStream_t stream) {
-  const bool gated = args.up != nullptr;
-  if (args.dtype == kernels::DType::kFloat32) {
-    gated ? LaunchSkinny<float, float, true>(args, stream)
-          : LaunchSkinny<float, float, false>(args, stream);
-  } else if (args.float_output) {
-    LaunchSkinny<__nv_bfloat16, float, false>(args, stream);
-  } else {
-    gated ? LaunchSkinny<__nv_bfloat16, __nv_bfloat16, true>(args, stream)
-          : LaunchSkinny<__nv_bfloat16, __nv_bfloat16, false>(args, stream);
-  }
-  kernels::cuda::Check(cudaGetLastError(), "skinny product");
 }
 
 }  // namespace natsl::model_adapters::native::cuda

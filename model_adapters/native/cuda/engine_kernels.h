@@ -1,5 +1,5 @@
-// The engine's own small kernels: page lists of forks, forced choices, counters, and the products
-// of few rows that decoding is made of. Same conventions as kernels/cuda/common.h.
+// The engine's own small kernels: page lists of forks, forced choices, counters. Same conventions
+// as kernels/cuda/common.h.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -52,24 +52,5 @@ void RunCountChoices(const CountChoicesArgs& args, cudaStream_t stream);
 /// history[*step, s] = ids[s] for `count` sequences; then *step += 1. One block.
 void RunRecordIds(const int32_t* ids, int64_t count, int32_t* history, int64_t* step,
                   cudaStream_t stream);
-
-/// y = f(x) W^T + b for at most kMostSkinnyRows rows. Reads each weight once.
-constexpr int64_t kMostSkinnyRows = 8;
-struct SkinnyProductArgs {
-  kernels::DType dtype = kernels::DType::kBFloat16;  ///< of x, weight, bias and y
-  bool float_output = false;                         ///< y is float32 all the same
-  const void* x = nullptr;                           ///< [rows, in], 16-byte aligned rows
-  int64_t x_stride = 0;
-  const void* up = nullptr;  ///< [rows, in] or null: f(x) = silu(x) * up, else f(x) = x
-  int64_t up_stride = 0;
-  const void* weight = nullptr;  ///< [out, in] contiguous
-  const void* bias = nullptr;    ///< [out] or null
-  void* y = nullptr;             ///< [rows, out]
-  int64_t y_stride = 0;
-  int64_t rows = 0, in = 0, out = 0;
-};
-/// Whether RunSkinnyProduct takes these sizes (rows, and `in` in whole 16-byte pieces).
-bool SkinnyFits(const SkinnyProductArgs& args);
-void RunSkinnyProduct(const SkinnyProductArgs& args, cudaStream_t stream);
 
 }  // namespace natsl::model_adapters::native::cuda

@@ -14,7 +14,7 @@ class GatedMlp final : public Mlp {
         gate_up_(loader, prefix, {"gate_proj", "up_proj"}),
         down_(loader, prefix, {"down_proj"}) {}
 
-  at::Tensor Forward(const at::Tensor& h, const Pass&) const override {
+  at::Tensor Forward(Hidden& h, const Pass&) const override {
     const at::Tensor y = gate_up_(h);
     const at::Tensor gate = gate_up_.Part(y, 0), up = gate_up_.Part(y, 1);
     if (activation_ == kernels::cuda::Unary::kSilu) return down_.OfGated(gate, up);
@@ -33,7 +33,7 @@ class PlainMlp final : public Mlp {
         up_(loader, prefix, {"up_proj"}),
         down_(loader, prefix, {"down_proj"}) {}
 
-  at::Tensor Forward(const at::Tensor& h, const Pass&) const override {
+  at::Tensor Forward(Hidden& h, const Pass&) const override {
     const at::Tensor y = up_(h);
     ActivateInto(y, activation_, {}, y);
     return down_(y);
@@ -56,7 +56,8 @@ class Rwkv6ChannelMix final : public Mlp {
         value_(loader, prefix, {"value"}),
         receptance_(loader, prefix, {"receptance.linear"}) {}
 
-  at::Tensor Forward(const at::Tensor& h, const Pass& pass) const override {
+  at::Tensor Forward(Hidden& hidden, const Pass& pass) const override {
+    const at::Tensor& h = hidden.tensor();
     const at::Tensor delta = shift_.Difference(h, pass);
     const at::Tensor key = key_(Mixed(h, delta, key_mu_, {}, pass));
     ActivateInto(key, activation_, {}, key);

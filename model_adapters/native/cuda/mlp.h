@@ -11,7 +11,7 @@ namespace natsl::model_adapters::native::cuda {
 class Mlp {
  public:
   virtual ~Mlp() = default;
-  virtual at::Tensor Forward(const at::Tensor& h, const Pass& pass) const = 0;
+  virtual at::Tensor Forward(Hidden& h, const Pass& pass) const = 0;
 };
 
 /// Null for MlpSpec::Kind::kNone. `prefix`: "layers.3.mlp.".

@@ -118,8 +118,7 @@ void Network::RunLayer(const Layer& layer, Residual& residual, const Pass& pass)
     residual.add = at::Tensor();
     layer.pre_norm.Into(x, x);
   }
-  const at::Tensor h =
-      residual.add.defined() ? layer.mixer_norm.AfterAdd(x, residual.add) : layer.mixer_norm(x);
+  Hidden h(layer.mixer_norm, x, std::move(residual.add));
   residual.add = at::Tensor();
   const at::Tensor a = layer.mixer->Forward(h, pass);
   if (layer.mixer_post_norm.defined()) layer.mixer_post_norm.Into(a, a);
@@ -127,14 +126,14 @@ void Network::RunLayer(const Layer& layer, Residual& residual, const Pass& pass)
     residual.add = a;
     return;
   }
-  at::Tensor normed;
   if (layer.parallel_residual) {
-    normed = layer.mlp_norm(x);
+    Hidden normed(layer.mlp_norm, x, {});
+    residual.add = layer.mlp->Forward(normed, pass);
     x.add_(a);
   } else {
-    normed = layer.mlp_norm.AfterAdd(x, a);
+    Hidden normed(layer.mlp_norm, x, a);
+    residual.add = layer.mlp->Forward(normed, pass);
   }
-  residual.add = layer.mlp->Forward(normed, pass);
   if (layer.mlp_post_norm.defined()) layer.mlp_post_norm.Into(residual.add, residual.add);
 }
 
@@ -183,6 +182,11 @@ at::Tensor Network::FinalNorm(const Residual& residual, const at::Tensor& rows) 
   at::Tensor x = gather(residual.x);
   const at::Tensor add = gather(residual.add);
   return add.defined() ? final_norm_.AfterAdd(x, add) : final_norm_(x);
+}
+
+at::Tensor Network::StepLogits(Residual residual) const {
+  Hidden normed(final_norm_, residual.x, std::move(residual.add));
+  return head_.Wide(normed);
 }
 
 at::Tensor Network::Logits(const at::Tensor& normed) const {

@@ -38,6 +38,8 @@ class Network {
   at::Tensor FinalNorm(const Residual& residual, const at::Tensor& rows) const;
   /// Normed rows → float32 [rows, vocabulary], before the soft cap.
   at::Tensor RawLogits(const at::Tensor& normed) const { return head_.Wide(normed); }
+  /// All rows of a decode step → the same.
+  at::Tensor StepLogits(Residual residual) const;
   /// ... with the soft cap.
   at::Tensor Logits(const at::Tensor& normed) const;
 

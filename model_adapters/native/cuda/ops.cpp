@@ -7,7 +7,6 @@
 #include "core/error.h"
 #include "kernels/cuda/norm.h"
 #include "kernels/cuda/short_conv.h"
-#include "model_adapters/native/cuda/engine_kernels.h"
 #include "model_adapters/native/rope_frequencies.h"
 
 namespace natsl::model_adapters::native::cuda {
@@ -90,61 +89,91 @@ Projection::Projection(at::Tensor weight) : weight_(std::move(weight)) {
   widths_ = {weight_.size(0)};
 }
 
-namespace {
-
-SkinnyProductArgs SkinnyOf(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
+SkinnyProductArgs Projection::Skinny(const at::Tensor& x) const {
   SkinnyProductArgs args;
   args.dtype = DTypeOfTensor(x);
   args.x = x.data_ptr();
   args.x_stride = x.stride(0);
-  args.weight = weight.data_ptr();
-  args.bias = DataOrNull(bias);
+  args.weight = weight_.data_ptr();
+  args.bias = DataOrNull(bias_);
   args.rows = x.size(0);
-  args.in = weight.size(1);
-  args.out = weight.size(0);
+  args.in = weight_.size(1);
+  args.out = weight_.size(0);
   args.y_stride = args.out;
   return args;
 }
 
-}  // namespace
-
-at::Tensor Projection::operator()(const at::Tensor& x) const {
-  SkinnyProductArgs skinny = SkinnyOf(x, weight_, bias_);
-  if (SkinnyFits(skinny)) {
-    at::Tensor y = EmptyOn({skinny.rows, skinny.out}, x.scalar_type());
-    skinny.y = y.data_ptr();
-    RunSkinnyProduct(skinny, CurrentStream());
-    return y;
-  }
-  return bias_.defined() ? at::addmm(bias_, x, weight_.t()) : at::mm(x, weight_.t());
+at::Tensor Projection::RunSkinny(SkinnyProductArgs& args, at::ScalarType type) const {
+  at::Tensor y = EmptyOn({args.rows, args.out}, type);
+  args.float_output = type == at::kFloat;
+  args.y = y.data_ptr();
+  RunSkinnyProduct(args, CurrentStream());
+  return y;
 }
 
-at::Tensor Projection::OfGated(const at::Tensor& gate, const at::Tensor& up) const {
-  SkinnyProductArgs skinny = SkinnyOf(gate, weight_, bias_);
-  skinny.up = up.data_ptr();
-  skinny.up_stride = up.stride(0);
-  if (SkinnyFits(skinny)) {
-    at::Tensor y = EmptyOn({skinny.rows, skinny.out}, gate.scalar_type());
-    skinny.y = y.data_ptr();
-    RunSkinnyProduct(skinny, CurrentStream());
-    return y;
-  }
-  return (*this)(Activated(gate, kernels::cuda::Unary::kSilu, up));
-}
-
-at::Tensor Projection::Wide(const at::Tensor& x) const {
-  if (x.scalar_type() == at::kFloat) return (*this)(x);
-  SkinnyProductArgs skinny = SkinnyOf(x, weight_, bias_);
-  skinny.float_output = true;
-  if (SkinnyFits(skinny)) {
-    at::Tensor y = EmptyOn({skinny.rows, skinny.out}, at::kFloat);
-    skinny.y = y.data_ptr();
-    RunSkinnyProduct(skinny, CurrentStream());
-    return y;
+at::Tensor Projection::Product(const at::Tensor& x, bool wide) const {
+  const at::ScalarType type = wide ? at::kFloat : x.scalar_type();
+  SkinnyProductArgs skinny = Skinny(x);
+  if (SkinnyFits(skinny)) return RunSkinny(skinny, type);
+  if (type == x.scalar_type()) {
+    return bias_.defined() ? at::addmm(bias_, x, weight_.t()) : at::mm(x, weight_.t());
   }
   at::Tensor y = at::mm(x, weight_.t(), at::kFloat);
   if (bias_.defined()) y.add_(bias_);
   return y;
+}
+
+at::Tensor Projection::Product(Hidden& h, bool wide) const {
+  if (h.tensor_.defined()) return Product(h.tensor_, wide);
+  SkinnyProductArgs skinny = Skinny(h.x_);
+  skinny.input = SkinnyProductArgs::Input::kNormed;
+  h.norm_.Describe(skinny);
+  if (h.add_.defined()) {
+    skinny.residual = h.add_.data_ptr();
+    skinny.residual_stride = h.add_.stride(0);
+  }
+  if (h.norm_.group() != skinny.in || !SkinnyFits(skinny)) return Product(h.tensor(), wide);
+  at::Tensor sum;
+  if (h.add_.defined()) {
+    sum = EmptyOn({skinny.rows, skinny.in}, h.type());
+    skinny.sum = sum.data_ptr();
+  }
+  at::Tensor y = RunSkinny(skinny, wide ? at::kFloat : h.type());
+  if (sum.defined()) h.x_ = sum;
+  h.add_ = at::Tensor();
+  return y;
+}
+
+at::Tensor Projection::OfGated(const at::Tensor& gate, const at::Tensor& up) const {
+  SkinnyProductArgs skinny = Skinny(gate);
+  skinny.input = SkinnyProductArgs::Input::kGated;
+  skinny.gate = up.data_ptr();
+  skinny.gate_stride = up.stride(0);
+  if (SkinnyFits(skinny)) return RunSkinny(skinny, gate.scalar_type());
+  return (*this)(Activated(gate, kernels::cuda::Unary::kSilu, up));
+}
+
+at::Tensor Projection::OfHeadNormed(const Norm& norm, const at::Tensor& x, const at::Tensor& gate,
+                                    bool gate_first) const {
+  SkinnyProductArgs skinny = Skinny(x);
+  skinny.input = SkinnyProductArgs::Input::kHeadNormed;
+  norm.Describe(skinny);
+  skinny.group = norm.group();
+  skinny.gate = gate.data_ptr();
+  skinny.gate_stride = gate.stride(0);
+  skinny.gate_order = gate_first ? kernels::GateOrder::kGateFirst : kernels::GateOrder::kNormFirst;
+  // The kernel's head norm has no mean, and one warp a group.
+  const bool rms = skinny.op == kernels::NormOp::kRms && skinny.norm_bias == nullptr;
+  if (rms && SkinnyFits(skinny)) return RunSkinny(skinny, x.scalar_type());
+  return (*this)(norm.Gated(x, gate, gate_first));
+}
+
+const at::Tensor& Hidden::tensor() {
+  if (!tensor_.defined()) {
+    tensor_ = add_.defined() ? norm_.AfterAdd(x_, add_) : norm_(x_);
+    add_ = at::Tensor();
+  }
+  return tensor_;
 }
 
 Norm::Norm(const DeviceLoader& loader, const std::string& prefix, const NormSpec& spec,
@@ -170,6 +199,14 @@ void AddParameters(kernels::NormArgs& args, const NormSpec& spec, const at::Tens
 }
 
 }  // namespace
+
+void Norm::Describe(SkinnyProductArgs& args) const {
+  args.op = OpOf(spec_.kind);
+  args.norm_weight = FloatsOrNull(weight_);
+  args.norm_bias = FloatsOrNull(bias_);
+  args.weight_per_group = weight_.defined() && weight_.numel() != width_;
+  args.eps = spec_.eps;
+}
 
 at::Tensor Norm::operator()(const at::Tensor& x) const {
   at::Tensor y = EmptyOn({x.size(0), x.size(1)}, x.scalar_type());

@@ -8,6 +8,7 @@
 
 #include "kernels/cuda/elementwise.h"
 #include "model_adapters/native/cuda/pass.h"
+#include "model_adapters/native/cuda/skinny_product.h"
 #include "model_adapters/native/cuda/tensors.h"
 #include "model_adapters/native/weights.h"
 #include "model_adapters/spec/model_spec.h"
@@ -36,36 +37,6 @@ class DeviceLoader {
   core::DType dtype_;
 };
 
-/// y = x W^T + b of one or several linear layers that read the same input: one product, whose
-/// columns hold the parts side by side, each at a multiple of 16 bytes.
-class Projection {
- public:
-  Projection() = default;
-  /// Slots PREFIX + name + ".weight" and, where present, ".bias"; empty names are left out.
-  Projection(const DeviceLoader& loader, const std::string& prefix,
-             const std::vector<std::string>& names);
-  explicit Projection(at::Tensor weight);
-
-  at::Tensor operator()(const at::Tensor& x) const;
-  /// silu(gate) * up as the input where the rows are few; the caller's buffers otherwise.
-  at::Tensor OfGated(const at::Tensor& gate, const at::Tensor& up) const;
-  /// float32 output.
-  at::Tensor Wide(const at::Tensor& x) const;
-
-  bool defined() const { return weight_.defined(); }
-  const at::Tensor& weight() const { return weight_; }
-  /// First column of part `i`, and its columns.
-  int64_t begin(size_t i) const { return begins_[i]; }
-  int64_t width(size_t i) const { return widths_[i]; }
-  at::Tensor Part(const at::Tensor& y, size_t i) const {
-    return Columns(y, begins_[i], widths_[i]);
-  }
-
- private:
-  at::Tensor weight_, bias_;
-  std::vector<int64_t> begins_, widths_;
-};
-
 /// A norm over groups of `width` consecutive channels.
 class Norm {
  public:
@@ -81,11 +52,74 @@ class Norm {
   /// norm(x) * weight * silu(gate), or norm(x * silu(gate)) * weight.
   at::Tensor Gated(const at::Tensor& x, const at::Tensor& gate, bool gate_first = false) const;
   const at::Tensor& weight() const { return weight_; }
+  /// Fills the norm's part of `args`.
+  void Describe(SkinnyProductArgs& args) const;
+  int64_t group() const { return width_; }
 
  private:
   NormSpec spec_;
   at::Tensor weight_, bias_;
   int64_t width_ = 0;
+};
+
+/// norm(x + add), the input of a mixer or MLP. Where the rows are few and the first to ask is a
+/// projection, the norm happens inside its product. `x` becomes x + add either way.
+class Hidden {
+ public:
+  Hidden(const Norm& norm, at::Tensor& x, at::Tensor add)
+      : norm_(norm), x_(x), add_(std::move(add)) {}
+
+  const at::Tensor& tensor();
+  int64_t rows() const { return x_.size(0); }
+  at::ScalarType type() const { return x_.scalar_type(); }
+
+ private:
+  friend class Projection;
+
+  const Norm& norm_;
+  at::Tensor& x_;
+  at::Tensor add_;
+  at::Tensor tensor_;  ///< undefined until somebody needs it
+};
+
+/// y = x W^T + b of one or several linear layers that read the same input: one product, whose
+/// columns hold the parts side by side, each at a multiple of 16 bytes.
+class Projection {
+ public:
+  Projection() = default;
+  /// Slots PREFIX + name + ".weight" and, where present, ".bias"; empty names are left out.
+  Projection(const DeviceLoader& loader, const std::string& prefix,
+             const std::vector<std::string>& names);
+  explicit Projection(at::Tensor weight);
+
+  at::Tensor operator()(const at::Tensor& x) const { return Product(x, false); }
+  at::Tensor operator()(Hidden& h) const { return Product(h, false); }
+  /// float32 output.
+  at::Tensor Wide(const at::Tensor& x) const { return Product(x, true); }
+  at::Tensor Wide(Hidden& h) const { return Product(h, true); }
+  /// The product of silu(gate) * up, or of norm.Gated(x, gate, gate_first).
+  at::Tensor OfGated(const at::Tensor& gate, const at::Tensor& up) const;
+  at::Tensor OfHeadNormed(const Norm& norm, const at::Tensor& x, const at::Tensor& gate,
+                          bool gate_first = false) const;
+
+  bool defined() const { return weight_.defined(); }
+  const at::Tensor& weight() const { return weight_; }
+  /// First column of part `i`, and its columns.
+  int64_t begin(size_t i) const { return begins_[i]; }
+  int64_t width(size_t i) const { return widths_[i]; }
+  at::Tensor Part(const at::Tensor& y, size_t i) const {
+    return Columns(y, begins_[i], widths_[i]);
+  }
+
+ private:
+  at::Tensor Product(const at::Tensor& x, bool wide) const;
+  at::Tensor Product(Hidden& h, bool wide) const;
+  SkinnyProductArgs Skinny(const at::Tensor& x) const;
+  /// Few rows: y of `args`, in one kernel.
+  at::Tensor RunSkinny(SkinnyProductArgs& args, at::ScalarType type) const;
+
+  at::Tensor weight_, bias_;
+  std::vector<int64_t> begins_, widths_;
 };
 
 /// x / sum x over heads of `width` channels, into a new tensor.

@@ -30,8 +30,7 @@ at::Tensor ZerosOn(at::IntArrayRef shape, at::ScalarType type) {
 }  // namespace
 
 at::Tensor StepGraph::Launch(const Network& network, const Pass& pass, const at::Tensor& next) {
-  const Residual residual = network.Forward(pass);
-  at::Tensor logits = network.RawLogits(network.FinalNorm(residual));
+  at::Tensor logits = network.StepLogits(network.Forward(pass));
   kernels::cuda::LogitsArgs args;
   args.dtype = core::DType::kFloat32;
   args.logits = logits.data_ptr();

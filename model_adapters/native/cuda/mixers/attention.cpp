@@ -27,7 +27,7 @@ class Attention final : public Mixer {
     paged_.scale = spec.scale;
   }
 
-  at::Tensor Forward(const at::Tensor& h, const Pass& pass) const override {
+  at::Tensor Forward(Hidden& h, const Pass& pass) const override {
     const at::Tensor qkv = qkv_proj_(h);
     const at::Tensor q = qkv_proj_.Part(qkv, 0), k = qkv_proj_.Part(qkv, 1),
                      v = qkv_proj_.Part(qkv, 2);
@@ -44,7 +44,7 @@ class Attention final : public Mixer {
       }
     }
     if (pass.decode()) {
-      const at::Tensor o = EmptyOn({h.size(0), q.size(1)}, h.scalar_type());
+      const at::Tensor o = EmptyOn({h.rows(), q.size(1)}, h.type());
       paged_.Step(q, k, v, o, pass);
       return o_proj_(o);
     }
@@ -53,16 +53,16 @@ class Attention final : public Mixer {
     kernels::cuda::RunPlanPages(*pass.plan, pass.lists, pass.pool->table(paged_.lists), pages,
                                 pass.stream);
     paged_.Store(k, v, pages, pass);
-    if (ForCudnn(h, pass)) return o_proj_(Cudnn(q, k, v));
-    const at::Tensor o = EmptyOn({h.size(0), q.size(1)}, h.scalar_type());
+    if (ForCudnn(qkv, pass)) return o_proj_(Cudnn(q, k, v));
+    const at::Tensor o = EmptyOn({h.rows(), q.size(1)}, h.type());
     paged_.Prefill(q, k, v, o, pages, pass);
     return o_proj_(o);
   }
 
  private:
-  bool ForCudnn(const at::Tensor& h, const Pass& pass) const {
+  bool ForCudnn(const at::Tensor& qkv, const Pass& pass) const {
     return pass.sequences == 1 && pass.host_first[0] == 0 && pass.tokens >= kCudnnTokens &&
-           h.scalar_type() == at::kBFloat16 && !spec_.window && spec_.head_dim <= 128 &&
+           qkv.scalar_type() == at::kBFloat16 && !spec_.window && spec_.head_dim <= 128 &&
            spec_.head_dim % 8 == 0;
   }
 

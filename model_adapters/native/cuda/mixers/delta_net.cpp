@@ -25,7 +25,7 @@ DeltaBranch::DeltaBranch(const DeltaNetSpec& spec, const MixerContext& context)
   state_ = context.pool.AddFixed(StateKind::kRecurrent, state_floats());
 }
 
-DeltaBranch::Inputs DeltaBranch::Project(const at::Tensor& h, const Pass& pass) const {
+DeltaBranch::Inputs DeltaBranch::Project(Hidden& h, const Pass& pass) const {
   Inputs in;
   const at::Tensor y = proj_(h);
   in.raw_q = proj_.Part(y, kQ);
@@ -34,7 +34,7 @@ DeltaBranch::Inputs DeltaBranch::Project(const at::Tensor& h, const Pass& pass) 
   if (spec_.output_gate) in.gate = proj_.Part(y, kGate);
   const int64_t values = proj_.begin(kV);
   const int64_t span = values + proj_.width(kV);
-  const at::Tensor mixed = EmptyOn({h.size(0), (span + 7) / 8 * 8}, h.scalar_type());
+  const at::Tensor mixed = EmptyOn({h.rows(), (span + 7) / 8 * 8}, h.type());
   in.q = proj_.Part(mixed, kQ);
   in.k = proj_.Part(mixed, kK);
   in.v = proj_.Part(mixed, kV);
@@ -54,11 +54,11 @@ DeltaBranch::Inputs DeltaBranch::Project(const at::Tensor& h, const Pass& pass) 
     }
   }
   kernels::cuda::DeltaGateArgs gates;
-  gates.dtype = DTypeOfTensor(h);
-  gates.rows = h.size(0);
+  gates.dtype = DTypeOfTensor(y);
+  gates.rows = h.rows();
   gates.heads = spec_.value_heads;
   if (spec_.decay) {
-    in.g = EmptyOn({h.size(0), spec_.value_heads}, at::kFloat);
+    in.g = EmptyOn({h.rows(), spec_.value_heads}, at::kFloat);
     const at::Tensor a = proj_.Part(y, kA);
     gates.a = a.data_ptr();
     gates.a_stride = a.stride(0);
@@ -68,14 +68,14 @@ DeltaBranch::Inputs DeltaBranch::Project(const at::Tensor& h, const Pass& pass) 
   }
   const double beta_scale = spec_.negative_eigenvalues ? 2 : 1;
   if (spec_.use_beta) {
-    in.beta = EmptyOn({h.size(0), spec_.value_heads}, at::kFloat);
+    in.beta = EmptyOn({h.rows(), spec_.value_heads}, at::kFloat);
     const at::Tensor b = proj_.Part(y, kB);
     gates.b = b.data_ptr();
     gates.b_stride = b.stride(0);
     gates.beta_scale = beta_scale;
     gates.beta = in.beta.data_ptr<float>();
   } else if (spec_.negative_eigenvalues) {
-    in.beta = EmptyOn({h.size(0), spec_.value_heads}, at::kFloat).fill_(beta_scale);
+    in.beta = EmptyOn({h.rows(), spec_.value_heads}, at::kFloat).fill_(beta_scale);
   }
   if (gates.a != nullptr || gates.b != nullptr) kernels::cuda::RunDeltaGates(gates, pass.stream);
   return in;
@@ -128,10 +128,10 @@ class DeltaNet final : public Mixer {
         o_norm_(context.loader, context.prefix + "o_norm", spec.output_norm, spec.value_dim),
         o_proj_(context.Load({"o_proj"})) {}
 
-  at::Tensor Forward(const at::Tensor& h, const Pass& pass) const override {
+  at::Tensor Forward(Hidden& h, const Pass& pass) const override {
     const DeltaBranch::Inputs inputs = branch_.Project(h, pass);
     const at::Tensor o = branch_.Recur(inputs, pass, nullptr);
-    if (inputs.gate.defined()) return o_proj_(o_norm_.Gated(o, inputs.gate));
+    if (inputs.gate.defined()) return o_proj_.OfHeadNormed(o_norm_, o, inputs.gate);
     o_norm_.Into(o, o);
     return o_proj_(o);
   }

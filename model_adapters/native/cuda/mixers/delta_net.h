@@ -17,7 +17,7 @@ class DeltaBranch {
     at::Tensor gate;                 ///< output gate, undefined without one
     at::Tensor g, beta;              ///< float32 [tokens, value_heads]; undefined: none
   };
-  Inputs Project(const at::Tensor& h, const Pass& pass) const;
+  Inputs Project(Hidden& h, const Pass& pass) const;
 
   /// The recurrence on normalised q and k: [tokens, value_heads * V].
   at::Tensor Recur(const Inputs& inputs, const Pass& pass,

@@ -21,19 +21,19 @@ class Hgrn final : public Mixer {
     state_ = context.pool.AddFixed(StateKind::kRecurrent, spec.width);
   }
 
-  at::Tensor Forward(const at::Tensor& h, const Pass& pass) const override {
+  at::Tensor Forward(Hidden& h, const Pass& pass) const override {
     const at::Tensor y = proj_(h);
     at::Tensor mixed = y;
     if (conv_.defined()) {
-      mixed = EmptyOn({h.size(0), conv_.channels()}, h.scalar_type());
+      mixed = EmptyOn({h.rows(), conv_.channels()}, h.type());
       conv_.Into(Columns(y, 0, conv_.channels()), mixed, pass);
     }
     const at::Tensor g = EmptyOn({pass.tokens, width_}, at::kFloat);
-    const at::Tensor x = EmptyOn({pass.tokens, width_}, h.scalar_type());
+    const at::Tensor x = EmptyOn({pass.tokens, width_}, h.type());
     ForgetGate(proj_.Part(mixed, kForget), proj_.Part(mixed, kInput), lower_bound_, g, x, pass);
-    const at::Tensor o = EmptyOn({pass.tokens, width_}, h.scalar_type());
+    const at::Tensor o = EmptyOn({pass.tokens, width_}, h.type());
     kernels::cuda::ScanArgs args;
-    args.dtype = DTypeOfTensor(h);
+    args.dtype = DTypeOfTensor(x);
     args.x = x.data_ptr();
     args.x_stride = width_;
     args.g = g.data_ptr<float>();
@@ -47,7 +47,7 @@ class Hgrn final : public Mixer {
     const at::Tensor workspace = EmptyBytes(kernels::cuda::ScanWorkspaceBytes(args));
     args.workspace = workspace.data_ptr();
     kernels::cuda::RunScan(args, pass.stream);
-    return o_proj_(norm_.Gated(o, proj_.Part(y, kGate)));
+    return o_proj_.OfHeadNormed(norm_, o, proj_.Part(y, kGate));
   }
 
  private:

@@ -42,11 +42,11 @@ class LinearAttention final : public Mixer {
         context.pool.AddFixed(StateKind::kRecurrent, spec.heads * spec.key_dim * spec.value_dim);
   }
 
-  at::Tensor Forward(const at::Tensor& h, const Pass& pass) const override {
+  at::Tensor Forward(Hidden& h, const Pass& pass) const override {
     const at::Tensor y = proj_(h);
     at::Tensor mixed = y;
     if (conv_.defined()) {
-      mixed = EmptyOn({h.size(0), conv_.channels()}, h.scalar_type());
+      mixed = EmptyOn({h.rows(), conv_.channels()}, h.type());
       conv_.Into(Columns(y, 0, conv_.channels()), mixed, pass);
     }
     const at::Tensor q = proj_.Part(mixed, kQ), v = proj_.Part(mixed, kV);
@@ -77,6 +77,9 @@ class LinearAttention final : public Mixer {
     args.value_dim = spec_.value_dim;
     args.scale = 1.0 / std::sqrt(static_cast<double>(spec_.key_dim));
     const at::Tensor o = RunRecurrence(q, k, v, args, state_, pass);
+    if (spec_.output_gate && !Hgrn2() && spec_.gate_activation == Activation::kSilu) {
+      return o_proj_.OfHeadNormed(norm_, o, proj_.Part(y, kGate));
+    }
     return o_proj_(Finish(y, o));
   }
 
@@ -107,7 +110,6 @@ class LinearAttention final : public Mixer {
       return o;
     }
     const at::Tensor gate = proj_.Part(y, kGate);
-    if (spec_.gate_activation == Activation::kSilu) return norm_.Gated(o, gate);
     return Activated(gate, UnaryOf(spec_.gate_activation), norm_(o));
   }
 

@@ -26,15 +26,15 @@ class Mamba2 final : public Mixer {
     state_ = context.pool.AddFixed(StateKind::kRecurrent, inner_ * spec.state);
   }
 
-  at::Tensor Forward(const at::Tensor& h, const Pass& pass) const override {
+  at::Tensor Forward(Hidden& h, const Pass& pass) const override {
     const int64_t bc = spec_.groups * spec_.state;
     const at::Tensor y = in_proj_(h);
     const at::Tensor z = Columns(y, 0, inner_);
-    const at::Tensor xbc = EmptyOn({pass.tokens, inner_ + 2 * bc}, h.scalar_type());
+    const at::Tensor xbc = EmptyOn({pass.tokens, inner_ + 2 * bc}, h.type());
     conv_.Into(Columns(y, inner_, inner_ + 2 * bc), xbc, pass);
     const at::Tensor x = Columns(xbc, 0, inner_);
     const at::Tensor g = EmptyOn({pass.tokens, spec_.heads}, at::kFloat);
-    const at::Tensor v = EmptyOn({pass.tokens, inner_}, h.scalar_type());
+    const at::Tensor v = EmptyOn({pass.tokens, inner_}, h.type());
     Gates(Columns(y, 2 * inner_ + 2 * bc, spec_.heads), x, g, v, pass);
     kernels::cuda::LinearAttentionArgs args;
     args.decay = kernels::DecayKind::kScalarPerToken;
@@ -46,7 +46,7 @@ class Mamba2 final : public Mixer {
     const at::Tensor o = RunRecurrence(Columns(xbc, inner_ + bc, bc), Columns(xbc, inner_, bc), v,
                                        args, state_, pass);
     kernels::cuda::SkipArgs skip;
-    skip.dtype = DTypeOfTensor(h);
+    skip.dtype = DTypeOfTensor(x);
     skip.x = x.data_ptr();
     skip.x_stride = x.stride(0);
     skip.skip = skip_.data_ptr<float>();
@@ -56,8 +56,8 @@ class Mamba2 final : public Mixer {
     skip.heads = spec_.heads;
     skip.head_dim = spec_.head_dim;
     kernels::cuda::RunSkip(skip, pass.stream);
-    if (norm_.defined()) return out_proj_(norm_.Gated(o, z, !spec_.norm_before_gate));
-    return out_proj_(Activated(z, kernels::cuda::Unary::kSilu, o));
+    if (norm_.defined()) return out_proj_.OfHeadNormed(norm_, o, z, !spec_.norm_before_gate);
+    return out_proj_.OfGated(z, o);
   }
 
  private:

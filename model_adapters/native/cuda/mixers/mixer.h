@@ -12,7 +12,7 @@ class Mixer {
  public:
   virtual ~Mixer() = default;
   /// h [tokens, hidden] (normed) → [tokens, hidden]; moves the pass's states on.
-  virtual at::Tensor Forward(const at::Tensor& h, const Pass& pass) const = 0;
+  virtual at::Tensor Forward(Hidden& h, const Pass& pass) const = 0;
 };
 
 /// What a mixer is built from. Slots are PREFIX + name.

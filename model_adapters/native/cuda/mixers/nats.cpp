@@ -56,11 +56,11 @@ class Nats final : public Mixer {
     chunk_decay_ = context.pool.AddFixed(StateKind::kRecurrent, spec.delta.value_heads);
   }
 
-  at::Tensor Forward(const at::Tensor& h, const Pass& pass) const override {
+  at::Tensor Forward(Hidden& h, const Pass& pass) const override {
+    const at::Tensor softmax = Choose(h.tensor(), pass);
     const DeltaBranch::Inputs in = branch_.Project(h, pass);
-    const at::Tensor softmax = Choose(h, pass);
     const at::Tensor attention =
-        EmptyOn({pass.tokens, spec_.attention_heads * value_dim_}, h.scalar_type());
+        EmptyOn({pass.tokens, spec_.attention_heads * value_dim_}, h.type());
     at::Tensor q, k;
     const at::Tensor v = spec_.attention_after_conv ? in.v : in.raw_v;
     QueriesAndKeys(in, pass, q, k);

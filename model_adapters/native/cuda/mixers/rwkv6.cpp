@@ -37,7 +37,8 @@ class Rwkv6 final : public Mixer {
         context.pool.AddFixed(StateKind::kRecurrent, spec.heads * spec.key_dim * spec.value_dim);
   }
 
-  at::Tensor Forward(const at::Tensor& h, const Pass& pass) const override {
+  at::Tensor Forward(Hidden& hidden, const Pass& pass) const override {
+    const at::Tensor& h = hidden.tensor();
     const at::Tensor delta = shift_.Difference(h, pass);
     const at::Tensor z = mix_down_(Mixed(h, delta, mu_, {}, pass));
     ActivateInto(z, Unary::kTanh, {}, z);
