@@ -15,7 +15,8 @@ using kernels::NormOp;
 constexpr int kThreads = 256;
 constexpr int kWarps = kThreads / 32;
 constexpr int64_t kMostSharedBytes = 96 * 1024;
-// Outputs beyond which a warp computes two, and four.
+// Outputs beyond which a warp computes two, and four. Three blocks of pairs fit a multiprocessor:
+// all blocks of a layer's products run at once on 132 of them.
 constexpr int64_t kPairOutputs = 2112, kQuadOutputs = 16384;
 
 template <typename T>
@@ -212,7 +213,8 @@ __device__ void MakeInput(const SkinnyProductArgs& args, uint4* shared) {
 // kRows >= args.rows; kAhead: pieces of a weight row that a lane asks for before the input is
 // there.
 template <typename T, typename Y, int kRows, int kOutputs, int kAhead>
-__global__ void __launch_bounds__(kThreads) SkinnyKernel(SkinnyProductArgs args) {
+__global__ void __launch_bounds__(kThreads, kOutputs == 2 ? 3 : 2)
+    SkinnyKernel(SkinnyProductArgs args) {
   constexpr int N = Piece<T>::kSize;
   extern __shared__ uint4 shared[];
   const int lane = static_cast<int>(threadIdx.x) % 32;
