@@ -495,16 +495,18 @@ struct AttentionSetup {
   PrefillAttentionArgs args;
 };
 
-void BenchmarkNatsAttention(benchmark::State& state, double share, int64_t tokens) {
+void BenchmarkNatsAttention(benchmark::State& state, double share, double bound, int64_t tokens) {
   Work work;
   std::vector<float> outputs[2];
   for (const DType dtype : {DType::kBFloat16, DType::kFloat32}) {
-    const AttentionSetup setup(dtype, 6, 2, 64, 128, 3000, share);
+    AttentionSetup setup(dtype, 6, 2, 64, 128, 3000, share);
+    setup.args.score_bound = bound;
     RunPrefillAttention(setup.args, nullptr);
     outputs[dtype == DType::kFloat32] = Download(*setup.o, 3000 * 12 * 128, dtype);
   }
   work.error = RelativeError(outputs[0], outputs[1]);
-  const AttentionSetup setup(DType::kBFloat16, 6, 2, 64, 128, tokens, share);
+  AttentionSetup setup(DType::kBFloat16, 6, 2, 64, 128, tokens, share);
+  setup.args.score_bound = bound;
   work.run = [&] { RunPrefillAttention(setup.args, nullptr); };
   work.flops = setup.scores * 2 * (64 + 128);
   Time(state, work);
@@ -571,8 +573,9 @@ void RegisterAll() {
   Add("swiglu/2816", BenchmarkSwiGlu, int64_t{2816}, tokens);
   Add("logits/32000", BenchmarkLogits, int64_t{32000}, int64_t{8192});
   for (const int share : {10, 25, 50}) {
-    Add("attention/natsl_" + std::to_string(share) + "%", BenchmarkNatsAttention, share / 100.0,
-        tokens);
+    const std::string name = "attention/natsl_" + std::to_string(share) + "%";
+    Add(name, BenchmarkNatsAttention, share / 100.0, 0.0, tokens);
+    Add(name + "_bounded", BenchmarkNatsAttention, share / 100.0, 10.0, tokens);
   }
   Add("decode/natsl_15%", BenchmarkDecodeAttention, int64_t{6}, int64_t{2}, int64_t{64},
       int64_t{128}, 0.15, tokens);

@@ -8,6 +8,8 @@ namespace {
 
 constexpr int kWarps = 4;
 constexpr int kThreads = kWarps * 32;
+constexpr int kBlocks = 6;  // of a multiprocessor at once: all parts run in one wave
+constexpr int kMostSplits = 1024;
 constexpr int kLargestDim = 256;
 
 // Values of the running softmax that a part leaves: maximum, sum, then value_dim sums.
@@ -26,7 +28,8 @@ __device__ Range KeysSeen(const DecodeAttentionArgs& a, int64_t s, int64_t group
 
 // KD, VD: dims in elements, or 0 for any. N elements a load.
 template <typename T, int KD, int VD, int N>
-__global__ void __launch_bounds__(kThreads) PartKernel(DecodeAttentionArgs a, int64_t splits) {
+__global__ void __launch_bounds__(kThreads, kBlocks)
+    PartKernel(DecodeAttentionArgs a, int64_t splits) {
   extern __shared__ float shared[];
   const int64_t split = blockIdx.x, query_head = blockIdx.y, s = blockIdx.z;
   const int64_t key_dim = KD > 0 ? KD : a.pool.key_dim, value_dim = VD > 0 ? VD : a.pool.value_dim;
@@ -180,36 +183,45 @@ __global__ void __launch_bounds__(kThreads) PartKernel(DecodeAttentionArgs a, in
 
 template <typename T>
 __global__ void __launch_bounds__(kThreads) JoinKernel(DecodeAttentionArgs a, int64_t splits) {
+  __shared__ float factors[kMostSplits], shared[32];
   const int64_t query_head = blockIdx.x, s = blockIdx.y, value_dim = a.pool.value_dim;
   const float* parts = static_cast<const float*>(a.workspace) +
                        (s * a.query_heads + query_head) * splits * PartFloats(value_dim);
-  float high = -INFINITY, total = 0;
-  for (int64_t p = 0; p < splits; ++p) high = fmaxf(high, parts[p * PartFloats(value_dim)]);
-  float value[kLargestDim / kThreads] = {};
-  for (int64_t p = 0; p < splits; ++p) {
-    const float* part = parts + p * PartFloats(value_dim);
-    if (part[0] == -INFINITY) continue;
-    const float factor = __expf(part[0] - high);
-    total += factor * part[1];
-#pragma unroll
-    for (int j = 0; j < kLargestDim / kThreads; ++j) {
-      const int64_t i = threadIdx.x + j * kThreads;
-      if (i < value_dim) value[j] += factor * part[2 + i];
-    }
+  float high = -INFINITY;
+  for (int64_t p = threadIdx.x; p < splits; p += kThreads) {
+    high = fmaxf(high, parts[p * PartFloats(value_dim)]);
   }
-  T* o = static_cast<T*>(a.o) + s * a.o_stride + query_head * value_dim;
+  high = LaneMax(high);
+  if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = high;
+  __syncthreads();
+  high = shared[0];
 #pragma unroll
-  for (int j = 0; j < kLargestDim / kThreads; ++j) {
-    const int64_t i = threadIdx.x + j * kThreads;
-    if (i < value_dim) o[i] = FromFloat<T>(total > 0 ? value[j] / total : 0.0f);
+  for (int w = 1; w < kWarps; ++w) high = fmaxf(high, shared[w]);
+  float total = 0;
+  for (int64_t p = threadIdx.x; p < splits; p += kThreads) {
+    const float* part = parts + p * PartFloats(value_dim);
+    const float factor = part[0] == -INFINITY ? 0.0f : __expf(part[0] - high);
+    factors[p] = factor;
+    total += factor * part[1];
+  }
+  total = BlockSum(total, shared);
+  T* o = static_cast<T*>(a.o) + s * a.o_stride + query_head * value_dim;
+  for (int64_t i = threadIdx.x; i < value_dim; i += kThreads) {
+    float value = 0;
+#pragma unroll 16
+    for (int64_t p = 0; p < splits; ++p) {
+      value += factors[p] * parts[p * PartFloats(value_dim) + 2 + i];
+    }
+    o[i] = FromFloat<T>(total > 0 ? value / total : 0.0f);
   }
 }
 
 int64_t SplitsOf(const DecodeAttentionArgs& a) {
-  if (a.splits > 0) return a.splits;
-  // About eight blocks a multiprocessor, but no more parts than a list can have pages.
-  const int64_t wanted = CeilDiv(8 * DeviceProcessors(), a.sequences * a.query_heads);
-  const int64_t most = CeilDiv(a.table.max_pages, kWarps);
+  if (a.splits > 0) return a.splits < kMostSplits ? a.splits : kMostSplits;
+  // One wave of blocks, but no more parts than a list can have pages.
+  const int64_t wanted = kBlocks * DeviceProcessors() / (a.sequences * a.query_heads);
+  const int64_t pages = CeilDiv(a.table.max_pages, kWarps);
+  const int64_t most = pages < kMostSplits ? pages : kMostSplits;
   return wanted < 1 || most < 1 ? 1 : (wanted < most ? wanted : most);
 }
 

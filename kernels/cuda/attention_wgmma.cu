@@ -172,75 +172,113 @@ __global__ void __launch_bounds__(kThreads, 1) WgmmaKernel(PrefillAttentionArgs 
     const int own = past + warpgroup;  // tile of the own chunk
     const int shift = warpgroup == 0 ? before : 0;
 
-    for (int tile = 0; tile < tiles; ++tile) {
-      const int stage = tile % R::kStages;
-      WaitBarrier(SharedAddress(&full[stage]), (tile / R::kStages) & 1);
-      // Chunks of this block before the own one count if they are kept.
-      bool seen = live && tile <= own;
-      if (seen && tile >= past && tile < own) {
-        const int64_t c = place.chunk + tile - past;
-        seen = a.pages.past[(c + 1) * groups + group] > a.pages.past[c * groups + group];
-      }
-      if (seen) {
-        const uint32_t at = base + static_cast<uint32_t>(stage * R::kTile);
-        float score[32];
-        FenceOperands();
+    const auto arrived = [&](int tile) {
+      WaitBarrier(SharedAddress(&full[tile % R::kStages]), (tile / R::kStages) & 1);
+    };
+    const auto release = [&](int tile) {
+      if (lane == 0) Arrive(SharedAddress(&empty[tile % R::kStages]));
+    };
+    // Of the block's own chunks before this one, those count that are kept.
+    const auto seen = [&](int tile) {
+      if (!live || tile > own) return false;
+      if (tile < past || tile == own) return true;
+      const int64_t c = place.chunk + tile - past;
+      return a.pages.past[(c + 1) * groups + group] > a.pages.past[c * groups + group];
+    };
+    float score[32];
+    const auto multiply_keys = [&](int tile) {
+      const uint32_t at = base + static_cast<uint32_t>(tile % R::kStages * R::kTile);
+      FenceOperands();
 #pragma unroll
-        for (int i = 0; i < 4; ++i) {
-          Product64(score, query[i], TileDescriptor(at + 32 * i, 16), i > 0);
-        }
-        CommitProducts();
-        WaitProducts<0>();
-        if (tile == own) {
+      for (int i = 0; i < 4; ++i) {
+        Product64(score, query[i], TileDescriptor(at + 32 * i, 16), i > 0);
+      }
+      CommitProducts();
+    };
+    // The scores' exponentials times the tile's values join `out`.
+    const auto multiply_values = [&](int tile) {
+      float offset[2] = {bound, bound};
+      if (!kFixed) {
+        float top[2];
+#pragma unroll
+        for (int h = 0; h < 2; ++h) {
+          top[h] = high[h];
 #pragma unroll
           for (int i = 0; i < 32; ++i) {
-            const int key = i / 4 * 8 + 2 * (lane % 4) + i % 2;
-            if (key > mine + i % 4 / 2 * 8 + shift) score[i] = -INFINITY;
+            if (i % 4 / 2 == h) top[h] = fmaxf(top[h], score[i]);
           }
+          top[h] = LaneMax(top[h], 4);
         }
-        float offset[2] = {bound, bound};
-        if (!kFixed) {
+        // Most tiles raise no row's maximum.
+        if (__any_sync(0xffffffffu, top[0] > high[0] || top[1] > high[1])) {
 #pragma unroll
           for (int h = 0; h < 2; ++h) {
-            float top = high[h];
-#pragma unroll
-            for (int i = 0; i < 32; ++i) {
-              if (i % 4 / 2 == h) top = fmaxf(top, score[i]);
-            }
-            top = LaneMax(top, 4);
-            const float scaled = high[h] == -INFINITY ? 0.0f : Exp2((high[h] - top) * factor);
-            high[h] = top;
+            const float scaled = high[h] == -INFINITY ? 0.0f : Exp2((high[h] - top[h]) * factor);
             total[h] *= scaled;
-            offset[h] = top == -INFINITY ? 0.0f : top * factor;
+            high[h] = top[h];
 #pragma unroll
             for (int i = 0; i < kValueDim / 2; ++i) {
               if (i % 4 / 2 == h) out[i] *= scaled;
             }
           }
         }
-        uint32_t weights[4][4];
 #pragma unroll
-        for (int i = 0; i < 32; i += 2) {
-          const int h = i % 4 / 2;
-          const float x = Exp2(score[i] * factor - offset[h]);
-          const float y = Exp2(score[i + 1] * factor - offset[h]);
-          total[h] += x + y;
-          weights[i / 8][i % 8 / 2] = Pack(x, y);
-        }
-        FenceOperands();
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-          const uint64_t values = TileDescriptor(at + kKeyBytes + 2048 * i, 8192);
-          if constexpr (kValueDim == 128) {
-            Product128Transposed(out, weights[i], values, true);
-          } else {
-            Product64Transposed(out, weights[i], values, true);
-          }
-        }
-        CommitProducts();
-        WaitProducts<0>();
+        for (int h = 0; h < 2; ++h) offset[h] = top[h] == -INFINITY ? 0.0f : top[h] * factor;
       }
-      if (lane == 0) Arrive(SharedAddress(&empty[stage]));
+      uint32_t weights[4][4];
+#pragma unroll
+      for (int i = 0; i < 32; i += 2) {
+        const int h = i % 4 / 2;
+        const float x = Exp2(score[i] * factor - offset[h]);
+        const float y = Exp2(score[i + 1] * factor - offset[h]);
+        total[h] += x + y;
+        weights[i / 8][i % 8 / 2] = Pack(x, y);
+      }
+      const uint32_t at = base + static_cast<uint32_t>(tile % R::kStages * R::kTile);
+      FenceOperands();
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        const uint64_t values = TileDescriptor(at + kKeyBytes + 2048 * i, 8192);
+        if constexpr (kValueDim == 128) {
+          Product128Transposed(out, weights[i], values, true);
+        } else {
+          Product64Transposed(out, weights[i], values, true);
+        }
+      }
+      CommitProducts();
+    };
+
+    if (live) {
+      int tile = 0;
+      while (!seen(tile)) ++tile;
+      arrived(tile);
+      multiply_keys(tile);
+      while (tile < own) {
+        int following = tile + 1;
+        while (!seen(following)) ++following;
+        WaitProducts<0>();
+        multiply_values(tile);
+        // The next scores queue behind: the tensor cores go on while this tile is waited for.
+        arrived(following);
+        multiply_keys(following);
+        WaitProducts<1>();
+        release(tile);
+        tile = following;
+      }
+      WaitProducts<0>();
+#pragma unroll
+      for (int i = 0; i < 32; ++i) {
+        const int key = i / 4 * 8 + 2 * (lane % 4) + i % 2;
+        if (key > mine + i % 4 / 2 * 8 + shift) score[i] = -INFINITY;
+      }
+      multiply_values(own);
+      WaitProducts<0>();
+      release(own);
+    }
+    for (int tile = live ? past : 0; tile < tiles; ++tile) {
+      if (seen(tile)) continue;
+      arrived(tile);
+      release(tile);
     }
     if (!live) return;
 #pragma unroll

@@ -1,8 +1,8 @@
 // Everything inside a chunk for a vector decay: q e^b, k e^(bn - b), and the scores
 //   P[t, j] = scale sum_c q_tc k_jc e^(b_tc - b_jc), j <= t
 // (with a bonus u: b is exclusive for q, and P[t, t] = scale sum_c q_tc u_c k_tc). No exponent is
-// ever above zero: 16 x 16 blocks off the diagonal share the row block's first b as a pivot and go
-// through tensor cores, those on it are summed channel by channel in float32.
+// ever above zero: blocks off the diagonal share their rows' first b as a pivot and go through
+// tensor cores, the 8 x 8 blocks on it are summed channel by channel in float32.
 #include "kernels/cuda/chunked.h"
 #include "kernels/cuda/mma.cuh"
 
@@ -10,6 +10,7 @@ namespace natsl::kernels::cuda {
 namespace {
 
 constexpr int kThreads = 128;
+constexpr float kLog2E = 1.4426950408889634f;
 
 template <int K>
 struct Layout {
@@ -45,18 +46,18 @@ __global__ void __launch_bounds__(kThreads) PrepareKernel(Chunked a) {
                 real);
   }
   CommitCopies();
-  // Row r + 1 of `sums`: b after row r; row 0: zeros.
+  // Row r + 1 of `sums`: b after row r, times log2 e; row 0: zeros.
   float* sums = reinterpret_cast<float*>(shared + L::kB);
   for (int channel = thread; channel < K; channel += kThreads) {
     float sum = 0;
     sums[channel] = 0;
     const float* g = a.g + (row * k_heads + k_head) * K + channel;
-#pragma unroll 16
+#pragma unroll 32
     for (int r = 0; r < 64; ++r) {
-      if (r < rows) sum += g[r * k_heads * K];
+      if (r < rows) sum += kLog2E * g[r * k_heads * K];
       sums[(r + 1) * kPitch + channel] = sum;
     }
-    a.decays[tile * K + channel] = __expf(sum);
+    a.decays[tile * K + channel] = Exp2(sum);
   }
   WaitCopies<0>();
   __syncthreads();
@@ -82,8 +83,8 @@ __global__ void __launch_bounds__(kThreads) PrepareKernel(Chunked a) {
       const float2 x = pair_of(L::kQ, r, at), y = pair_of(L::kK, r, at);
       const float2 bq = sum_of(q_sums, r, at), bk = sum_of(k_sums, r, at);
       const float2 last = sum_of(k_sums, 63, at);
-      new_q[e] = Pack(a.scale * x.x * __expf(bq.x), a.scale * x.y * __expf(bq.y));
-      new_k[e] = Pack(y.x * __expf(last.x - bk.x), y.y * __expf(last.y - bk.y));
+      new_q[e] = Pack(a.scale * x.x * Exp2(bq.x), a.scale * x.y * Exp2(bq.y));
+      new_k[e] = Pack(y.x * Exp2(last.x - bk.x), y.y * Exp2(last.y - bk.y));
     }
     *reinterpret_cast<uint4*>(q_tile + i * 8) = make_uint4(new_q[0], new_q[1], new_q[2], new_q[3]);
     *reinterpret_cast<uint4*>(k_tile + i * 8) = make_uint4(new_k[0], new_k[1], new_k[2], new_k[3]);
@@ -102,7 +103,7 @@ __global__ void __launch_bounds__(kThreads) PrepareKernel(Chunked a) {
       for (int m = 0; m < 4; ++m) {
         const int r = t0 + lane / 4 + m % 2 * 8, channel = 16 * i + m / 2 * 8 + 2 * (lane % 4);
         const float2 x = pair_of(L::kQ, r, channel), bq = sum_of(q_sums, r, channel);
-        left[m] = Pack(x.x * __expf(bq.x - pivot[m / 2].x), x.y * __expf(bq.y - pivot[m / 2].y));
+        left[m] = Pack(x.x * Exp2(bq.x - pivot[m / 2].x), x.y * Exp2(bq.y - pivot[m / 2].y));
       }
 #pragma unroll
       for (int n = 0; n < 6; ++n) {
@@ -112,7 +113,7 @@ __global__ void __launch_bounds__(kThreads) PrepareKernel(Chunked a) {
         for (int h = 0; h < 2; ++h) {
           const int r = 8 * n + lane / 4, channel = 16 * i + 8 * h + 2 * (lane % 4);
           const float2 y = pair_of(L::kK, r, channel), bk = sum_of(k_sums, r, channel);
-          right[h] = Pack(y.x * __expf(pivot[h].x - bk.x), y.y * __expf(pivot[h].y - bk.y));
+          right[h] = Pack(y.x * Exp2(pivot[h].x - bk.x), y.y * Exp2(pivot[h].y - bk.y));
         }
         Mma(scores[n], left, right[0], right[1]);
       }
@@ -128,16 +129,36 @@ __global__ void __launch_bounds__(kThreads) PrepareKernel(Chunked a) {
       }
     }
   }
-  // The diagonal block: a lane has row t and every second key.
-  const int t = t0 + lane / 2, side = lane % 2;
-  float scores[8] = {};
+  {  // Rows 8 to 15 of the diagonal block against its columns 0 to 7.
+    float low[4] = {};
+    for (int i = 0; i < K / 16; ++i) {
+      uint32_t left[4] = {0, 0, 0, 0}, right[2];
+#pragma unroll
+      for (int h = 0; h < 2; ++h) {
+        const int channel = 16 * i + 8 * h + 2 * (lane % 4), row8 = t0 + 8 + lane / 4;
+        const float2 pivot = sum_of(sums, t0 + 8, channel);
+        const float2 x = pair_of(L::kQ, row8, channel), bq = sum_of(q_sums, row8, channel);
+        left[2 * h + 1] = Pack(x.x * Exp2(bq.x - pivot.x), x.y * Exp2(bq.y - pivot.y));
+        const float2 y = pair_of(L::kK, t0 + lane / 4, channel);
+        const float2 bk = sum_of(k_sums, t0 + lane / 4, channel);
+        right[h] = Pack(y.x * Exp2(pivot.x - bk.x), y.y * Exp2(pivot.y - bk.y));
+      }
+      Mma(low, left, right[0], right[1]);
+    }
+    *reinterpret_cast<uint32_t*>(p + (t0 + 8 + lane / 4) * 64 + t0 + 2 * (lane % 4)) =
+        Pack(a.scale * low[2], a.scale * low[3]);
+    *reinterpret_cast<uint32_t*>(p + (t0 + lane / 4) * 64 + t0 + 8 + 2 * (lane % 4)) = 0;
+  }
+  // The 8 x 8 blocks: a lane has row t and every second key of its block.
+  const int t = t0 + lane / 2, first = t0 + lane / 16 * 8 + lane % 2;
+  float scores[4] = {};
   for (int channel = 0; channel < K; channel += 2) {
     const float2 x = pair_of(L::kQ, t, channel), bq = sum_of(q_sums, t, channel);
 #pragma unroll
-    for (int n = 0; n < 8; ++n) {
-      const int j = t0 + 2 * n + side;
+    for (int n = 0; n < 4; ++n) {
+      const int j = first + 2 * n;
       const float2 y = pair_of(L::kK, j, channel), bk = sum_of(k_sums, j, channel);
-      float2 factor = make_float2(__expf(bq.x - bk.x), __expf(bq.y - bk.y));
+      float2 factor = make_float2(Exp2(bq.x - bk.x), Exp2(bq.y - bk.y));
       if (a.bonus != nullptr && j == t) {
         factor = make_float2(a.bonus[head * K + channel], a.bonus[head * K + channel + 1]);
       }
@@ -145,8 +166,8 @@ __global__ void __launch_bounds__(kThreads) PrepareKernel(Chunked a) {
     }
   }
 #pragma unroll
-  for (int n = 0; n < 8; ++n) {
-    const int j = t0 + 2 * n + side;
+  for (int n = 0; n < 4; ++n) {
+    const int j = first + 2 * n;
     p[t * 64 + j] = __float2bfloat16_rn(j <= t ? a.scale * scores[n] : 0.0f);
   }
 }

@@ -179,51 +179,59 @@ __global__ void __launch_bounds__(256, 1) WalkKernel(Chunked a, int stages) {
   const uint32_t base = SharedAddress(shared);
   const int value_columns = static_cast<int>(min(int64_t{columns}, width - column0));
 
+  // A thread copies one 16-byte piece of every key_step-th row of the key tiles, and of every 16th
+  // row of the value tile.
+  const int key_step = threads / kPieces, key_row = thread / kPieces, key_piece = thread % kPieces;
+  const int value_row = thread / value_pieces, value_piece = thread % value_pieces;
   const auto load = [&](int64_t chunk) {
     if (chunk < segment.end) {
-      const uint32_t stage = base + static_cast<uint32_t>((chunk - begin) % stages * stage_bytes);
+      const uint32_t stage =
+          base + static_cast<uint32_t>(static_cast<int>(chunk - begin) % stages * stage_bytes);
       const int64_t tile = (segment.first_chunk + chunk) * a.heads + head;
       const int64_t row = segment.row + segment.RowOf(chunk);
       const int rows = segment.RowsOf(chunk);
-      for (int i = thread; i < 64 * kPieces; i += threads) {
-        const int r = i / kPieces, piece = i % kPieces;
-        const uint32_t at = stage + TileOffset(r, piece, kPieces);
-        const bool real = r < rows;
-        const int64_t packed = row + (real ? r : 0);
-        if (kDelta) {
-          CopyAsync16(at + Layout::kW, static_cast<const bf16*>(a.w) + tile * 64 * K + i * 8, true);
-        }
-        if (kVector) {
-          if (kOutputs) {
-            CopyAsync16(at + Layout::kQ,
-                        static_cast<const bf16*>(a.q_tiles) + tile * 64 * K + i * 8, true);
-          }
-          CopyAsync16(at + Layout::kK, static_cast<const bf16*>(a.k_tiles) + tile * 64 * K + i * 8,
-                      true);
-        } else {
-          if (kOutputs) CopyAsync16(at + Layout::kQ, q + packed * a.q_stride + piece * 8, real);
-          CopyAsync16(at + Layout::kK, k + packed * a.k_stride + piece * 8, real);
+      if (key_row < key_step) {
+        const int64_t at_tile = tile * 64 * K + key_row * K + key_piece * 8;
+        const bf16* from_w = static_cast<const bf16*>(a.w) + at_tile;
+        const bf16* from_q = kVector ? static_cast<const bf16*>(a.q_tiles) + at_tile
+                                     : q + (row + key_row) * a.q_stride + key_piece * 8;
+        const bf16* from_k = kVector ? static_cast<const bf16*>(a.k_tiles) + at_tile
+                                     : k + (row + key_row) * a.k_stride + key_piece * 8;
+        for (int r = key_row; r < 64; r += key_step) {
+          const uint32_t at = stage + TileOffset(r, key_piece, kPieces);
+          const bool real = kVector || r < rows;
+          if (kDelta) CopyAsync16(at + Layout::kW, from_w, true);
+          if (kOutputs) CopyAsync16(at + Layout::kQ, real ? from_q : q, real);
+          CopyAsync16(at + Layout::kK, real ? from_k : k, real);
+          from_w += key_step * K;
+          from_q += kVector ? key_step * K : key_step * a.q_stride;
+          from_k += kVector ? key_step * K : key_step * a.k_stride;
         }
       }
       if (kOutputs) {
-        for (int i = thread; i < 64 * 8; i += threads) {
-          CopyAsync16(stage + Layout::kP + TileOffset(i / 8, i % 8, 8),
-                      static_cast<const bf16*>(a.p) + tile * 64 * 64 + i * 8, true);
+        const bf16* from = static_cast<const bf16*>(a.p) + tile * 64 * 64 + thread * 8;
+        for (int r = thread / 8; r < 64; r += threads / 8, from += threads * 8) {
+          CopyAsync16(stage + Layout::kP + TileOffset(r, thread % 8, 8), from, true);
         }
       }
       constexpr int kDecayPieces = kVector ? K / 4 : kFactors / 4;
       const float* decay = kVector ? a.decays + tile * K : a.factors + tile * kFactors;
-      for (int i = thread; i < kDecayPieces; i += threads) {
-        CopyAsync16(stage + Layout::kDecay + i * 16, decay + i * 4, true);
+      if (thread < kDecayPieces) {
+        CopyAsync16(stage + Layout::kDecay + thread * 16, decay + thread * 4, true);
       }
       if (!transfer) {
-        for (int i = thread; i < 64 * value_pieces; i += threads) {
-          const int r = i / value_pieces, piece = i % value_pieces;
-          const bool real = (kDelta || r < rows) && piece * 8 < value_columns;
-          const bf16* from = kDelta ? static_cast<const bf16*>(a.u) + (tile * 64 + r) * a.value_dim
-                                    : v + (row + (real ? r : 0)) * a.v_stride;
-          CopyAsync16(stage + Layout::kU + TileOffset(r, piece, value_pieces),
-                      from + column0 + (real ? piece * 8 : 0), real);
+        const int64_t stride = kDelta ? a.value_dim : a.v_stride;
+        const bf16* from = (kDelta ? static_cast<const bf16*>(a.u) + tile * 64 * a.value_dim
+                                   : v + row * a.v_stride) +
+                           value_row * stride + column0 + value_piece * 8;
+        const bool inside = value_piece * 8 < value_columns;
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          const int r = value_row + 16 * i;
+          const bool real = inside && (kDelta || r < rows);
+          CopyAsync16(stage + Layout::kU + TileOffset(r, value_piece, value_pieces),
+                      real ? from : v, real);
+          from += 16 * stride;
         }
       }
     }
@@ -241,7 +249,8 @@ __global__ void __launch_bounds__(256, 1) WalkKernel(Chunked a, int stages) {
     }
     __syncthreads();
     load(chunk + stages - 1);
-    const uint32_t offset = static_cast<uint32_t>((chunk - begin) % stages * stage_bytes);
+    const uint32_t offset =
+        static_cast<uint32_t>(static_cast<int>(chunk - begin) % stages * stage_bytes);
     const uint32_t stage = base + offset;
     const float* decay = reinterpret_cast<const float*>(shared + offset + Layout::kDecay);
     const bool goes_back = returns;

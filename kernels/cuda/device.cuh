@@ -67,6 +67,13 @@ __device__ inline float BlockSum(float x, float* shared) {
   return LaneSum(threadIdx.x % 32 < warps ? shared[threadIdx.x % 32] : 0.0f);
 }
 
+/// 2^x; 0 for -infinity and where the result would be subnormal.
+__device__ inline float Exp2(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;\n" : "=f"(y) : "f"(x));
+  return y;
+}
+
 __device__ inline float Sigmoid(float x) { return __fdividef(1.0f, 1.0f + __expf(-x)); }
 __device__ inline float Silu(float x) { return __fdividef(x, 1.0f + __expf(-x)); }
 __device__ inline float Softplus(float x) { return x > 20.0f ? x : log1pf(expf(x)); }

@@ -5,13 +5,6 @@
 
 namespace natsl::kernels::cuda {
 
-/// 2^x; 0 for -infinity and where the result would be subnormal.
-__device__ inline float Exp2(float x) {
-  float y;
-  asm("ex2.approx.ftz.f32 %0, %1;\n" : "=f"(y) : "f"(x));
-  return y;
-}
-
 /// Descriptor of a shared tile of 128-byte rows swizzled by 128 bytes. `leading`: bytes between
 /// blocks of 64 columns (transposed operands); groups of eight rows are 1,024 bytes apart.
 __device__ inline uint64_t TileDescriptor(uint32_t address, uint32_t leading) {
