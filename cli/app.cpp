@@ -11,6 +11,7 @@
 #include "cli/verbs/compare.h"
 #include "cli/verbs/data.h"
 #include "cli/verbs/inspect.h"
+#include "cli/verbs/latency.h"
 #include "cli/verbs/list.h"
 #include "cli/verbs/rescore.h"
 #include "cli/verbs/run.h"
@@ -89,6 +90,7 @@ int Dispatch(const std::vector<std::string>& arguments) {
   AddInspect(app);
   AddCheck(app, context);
   AddRescore(app);
+  AddLatency(app, context);
   AddCompare(app, context);
   AddData(app, context);
   std::vector<std::string> reversed(context.arguments.rbegin(), context.arguments.rend());
@@ -107,7 +109,8 @@ int Dispatch(const std::vector<std::string>& arguments) {
               << "\n";
   } else if (app.get_subcommands().empty()) {
     throw UsageError(
-        "no verb given: run, list, inspect, check, rescore, compare, data (see natsl-bench "
+        "no verb given: run, latency, list, inspect, check, rescore, compare, data (see "
+        "natsl-bench "
         "--help)");
   }
   std::cout << std::flush;

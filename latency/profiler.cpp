@@ -69,7 +69,7 @@ class Profiler {
         Fail(points[i], error.what());
         throw InternalError("{}: {}", Name(points[i]), error.what());
       }
-      Report(i + 1, points.size());
+      Report(points[i], i + 1, points.size());
       if (options_.keep) options_.keep(record_);
     }
     if (Stopped()) record_.incomplete_because = "stopped by a signal";
@@ -246,15 +246,12 @@ class Profiler {
     }
   }
 
-  void Report(size_t done, size_t all) const {
-    for (size_t v = 0; v < variants_.size(); ++v) {
-      for (auto m = record_.measurements.rbegin(); m != record_.measurements.rend(); ++m) {
-        if (m->variant != static_cast<int64_t>(v)) continue;
-        Note(fmt::format("[{}/{}] {} {}: {:.4g} ms, {} samples ({})", done, all,
-                         record_.variants[v].label, Name(m->point), m->summary.median * 1e3,
-                         m->summary.count, m->stopped_because));
-        break;
-      }
+  void Report(const Point& point, size_t done, size_t all) const {
+    for (const Measurement& m : record_.measurements) {
+      if (!(m.point == point)) continue;
+      Note(fmt::format("[{}/{}] {} {}: {:.4g} ms, {} samples ({})", done, all,
+                       record_.variants[static_cast<size_t>(m.variant)].label, Name(m.point),
+                       m.summary.median * 1e3, m.summary.count, m.stopped_because));
     }
   }
 

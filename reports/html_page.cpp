@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "core/check.h"
 #include "core/utf8.h"
 
 namespace natsl::reports {
@@ -25,7 +26,7 @@ h2{font-size:1.25rem;margin:2.2rem 0 .6rem;border-bottom:1px solid var(--line);p
 h3{font-size:1.05rem;margin:1.4rem 0 .4rem}
 p,li{max-width:60rem;overflow-wrap:anywhere}
 a{color:var(--link)}
-nav{margin:.5rem 0 1rem;font-size:.95rem}nav a{margin-right:1rem;white-space:nowrap}
+nav{display:flex;flex-wrap:wrap;gap:.2rem 1rem;margin:.5rem 0 1rem;font-size:.95rem}
 code,pre{font:.9em ui-monospace,SFMono-Regular,Menlo,Consolas,monospace}
 pre{background:var(--band);padding:.7rem .9rem;overflow-x:auto;border-radius:6px;
 white-space:pre-wrap;overflow-wrap:anywhere}
@@ -36,7 +37,7 @@ th,td{padding:.32rem .6rem;text-align:left;border-top:1px solid var(--line);vert
 thead th{border-top:0;background:var(--band);white-space:nowrap;font-weight:600}
 tbody tr:nth-child(even){background:var(--band)}
 .n{text-align:right;white-space:nowrap}
-td:not(.n){min-width:4rem;overflow-wrap:anywhere}
+td{white-space:nowrap}td.w{white-space:normal;min-width:18rem;overflow-wrap:anywhere}
 th button{all:unset;cursor:pointer}th button:focus-visible{outline:2px solid var(--link)}
 th button::after{content:" \2195";color:var(--quiet);font-weight:400}
 th[aria-sort=ascending] button::after{content:" \2191";color:var(--fg)}
@@ -61,7 +62,7 @@ svg.plot{display:block;width:100%;height:auto;max-width:46rem;margin:0 auto;colo
 details{margin:.6rem 0}summary{cursor:pointer}
 footer{margin-top:2.5rem;color:var(--quiet);font-size:.88rem;overflow-wrap:anywhere}
 @media (max-width:40rem){body{padding:.6rem .7rem 2rem;font-size:15px}h1{font-size:1.3rem}
-th,td{padding:.3rem .45rem}}
+th,td{padding:.3rem .45rem}td.w{min-width:14rem}svg.plot text{font-size:15px}}
 @media print{:root{color-scheme:light}body{max-width:none;font-size:11pt}.table{overflow:visible;
 border:0}nav,input.filter,th button::after{display:none}.plots>*,tr,.note{break-inside:avoid}
 details:not([open])>*{display:block}}
@@ -105,10 +106,16 @@ std::string Attribute(std::string_view name, std::string_view value) {
   return value.empty() ? "" : fmt::format(" {}=\"{}\"", name, EscapeHtml(value));
 }
 
-std::string Classes(bool numeric, const std::string& style) {
-  std::string classes = numeric ? "n" : "";
+// "n": a number; "w": a long text that may wrap.
+std::string Classes(bool numeric, bool wide, const std::string& style) {
+  std::string classes = numeric ? "n" : wide ? "w" : "";
   if (!style.empty()) classes += (classes.empty() ? "" : " ") + style;
   return Attribute("class", classes);
+}
+
+bool IsWide(const HtmlCell& cell) {
+  constexpr size_t kLongestLine = 44;
+  return cell.html || core::DecodeUtf8(cell.text).size() > kLongestLine;
 }
 
 const char* ClassOf(NoteKind kind) {
@@ -170,21 +177,21 @@ std::string RenderHtml(const HtmlTable& table) {
   out += "<thead><tr>";
   for (const HtmlColumn& column : table.columns) {
     const std::string title = EscapeHtml(column.title);
-    out += fmt::format("<th scope=\"col\"{}{}>", Classes(column.numeric, ""),
+    out += fmt::format("<th scope=\"col\"{}{}>", Classes(column.numeric, false, ""),
                        Attribute("title", column.tip));
     out += table.sortable ? "<button type=\"button\">" + title + "</button>" : title;
     out += "</th>";
   }
   out += "</tr></thead>\n<tbody>\n";
   for (const std::vector<HtmlCell>& row : table.rows) {
+    NATSL_CHECK(row.size() == table.columns.size());
     out += "<tr>";
     for (size_t c = 0; c < row.size(); ++c) {
       const HtmlCell& cell = row[c];
-      out +=
-          fmt::format("<td{}{}{}>{}</td>",
-                      Classes(c < table.columns.size() && table.columns[c].numeric, cell.style),
-                      cell.sort ? fmt::format(" data-sort=\"{}\"", *cell.sort) : "",
-                      Attribute("title", cell.tip), cell.html ? cell.text : EscapeHtml(cell.text));
+      out += fmt::format(
+          "<td{}{}{}>{}</td>", Classes(table.columns[c].numeric, IsWide(cell), cell.style),
+          cell.sort ? fmt::format(" data-sort=\"{}\"", *cell.sort) : "",
+          Attribute("title", cell.tip), cell.html ? cell.text : EscapeHtml(cell.text));
     }
     out += "</tr>\n";
   }

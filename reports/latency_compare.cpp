@@ -22,14 +22,9 @@ using latency::Measurement;
 using latency::Point;
 using latency::Variant;
 
-std::string KeyOf(const Variant& variant) {
-  return variant.softmax_share ? fmt::format("{}, share {}", variant.role, *variant.softmax_share)
-                               : variant.role;
-}
-
 const Variant* Find(const LatencyRecord& record, const std::string& key) {
   for (const Variant& variant : record.variants) {
-    if (KeyOf(variant) == key) return &variant;
+    if (VariantKey(variant) == key) return &variant;
   }
   return nullptr;
 }
@@ -63,7 +58,7 @@ std::map<Key, const Measurement*> ByKey(const LatencyRecord& record) {
   std::map<Key, const Measurement*> points;
   for (const Measurement& measurement : record.measurements) {
     const Point& point = measurement.point;
-    points[{KeyOf(record.variants[static_cast<size_t>(measurement.variant)]), point.phase,
+    points[{VariantKey(record.variants[static_cast<size_t>(measurement.variant)]), point.phase,
             point.batch, point.prompt, point.depth, point.new_tokens}] = &measurement;
   }
   return points;
@@ -128,6 +123,11 @@ void NoteLabels(const char* side, const LatencyRecord& record, std::vector<std::
 
 }  // namespace
 
+std::string VariantKey(const Variant& variant) {
+  return variant.softmax_share ? fmt::format("{}, share {}", variant.role, *variant.softmax_share)
+                               : variant.role;
+}
+
 const char* Name(LatencyVerdict verdict) {
   switch (verdict) {
     case LatencyVerdict::kFaster:
@@ -159,10 +159,10 @@ std::vector<std::string> Differences(const LatencyRecord& base, const LatencyRec
   Differ("tokens of a batch", fmt::format("{}", s.batch_tokens), fmt::format("{}", t.batch_tokens),
          differences);
   for (const Variant& variant : base.variants) {
-    const Variant* other = Find(changed, KeyOf(variant));
+    const Variant* other = Find(changed, VariantKey(variant));
     if (other == nullptr) continue;
-    Differ(KeyOf(variant) + "'s dtype", variant.dtype, other->dtype, differences);
-    Differ(KeyOf(variant) + "'s device", variant.device, other->device, differences);
+    Differ(VariantKey(variant) + "'s dtype", variant.dtype, other->dtype, differences);
+    Differ(VariantKey(variant) + "'s device", variant.device, other->device, differences);
   }
   return differences;
 }
@@ -183,9 +183,9 @@ LatencyComparison CompareLatency(const LatencyRecord& base, const LatencyRecord&
     NoteLabels(side, *record, comparison.notes);
   }
   for (const Variant& variant : base.variants) {
-    const Variant* other = Find(changed, KeyOf(variant));
+    const Variant* other = Find(changed, VariantKey(variant));
     if (other != nullptr && other->weights_fingerprint != variant.weights_fingerprint) {
-      comparison.notes.push_back(fmt::format("{}: other weights ({} and {})", KeyOf(variant),
+      comparison.notes.push_back(fmt::format("{}: other weights ({} and {})", VariantKey(variant),
                                              variant.model, other->model));
     }
   }

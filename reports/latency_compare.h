@@ -37,6 +37,9 @@ struct LatencyComparison {
   std::vector<PointComparison> points;
 };
 
+/// "subject", "baseline 1"; with the forced share where there is one. What pairs variants.
+std::string VariantKey(const latency::Variant& variant);
+
 /// Differences in machine, dtype, device, threads or method; empty where two runs are comparable.
 std::vector<std::string> Differences(const latency::LatencyRecord& base,
                                      const latency::LatencyRecord& changed);

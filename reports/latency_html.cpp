@@ -36,12 +36,6 @@ void Add(HtmlPage& page, const char* heading, const LatencyTable& table) {
   page.Table(html);
 }
 
-void AddPlots(HtmlPage& page, std::vector<std::string> plots,
-              const std::vector<std::string>& more) {
-  plots.insert(plots.end(), more.begin(), more.end());
-  page.Plots(plots);
-}
-
 std::vector<std::pair<std::string, std::string>> Figures(const LatencyRecord& record) {
   std::vector<std::pair<std::string, std::string>> figures;
   const latency::Measurement* longest = nullptr;
@@ -83,8 +77,11 @@ std::string LatencyHtml(const LatencyRecord& record) {
   }
   page.Figures(Figures(record));
   page.Section("Times");
-  AddPlots(page, LengthPlots(record), DecodePlots(record));
-  page.Plots(StepPlots(record));
+  std::vector<std::string> plots = LengthPlots(record);
+  for (const auto& more : {DecodePlots(record), StepPlots(record)}) {
+    plots.insert(plots.end(), more.begin(), more.end());
+  }
+  page.Plots(plots);
   Add(page, "", TimesTable(record));
   std::vector<std::string> definitions;
   for (const auto& [phase, definition] : PhaseDefinitions(record)) {

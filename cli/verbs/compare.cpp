@@ -3,12 +3,15 @@
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include <limits>
+#include <memory>
 
 #include "cli/app.h"
 #include "cli/number_checks.h"
+#include "cli/verbs/compare_latency.h"
 #include "core/files.h"
 #include "reports/compare_runs.h"
 #include "reports/gate.h"
+#include "reports/latency_json.h"
 
 namespace natsl::cli {
 namespace {
@@ -16,9 +19,39 @@ namespace {
 struct CompareVerbOptions {
   std::string base, changed, gate, junit, markdown;
   reports::CompareOptions compare;
+  CompareLatencyOptions latency;
 };
 
-int Run(const CompareVerbOptions& options) {
+/// Two latency runs: options of task runs are refused, and the other way round.
+int RunLatency(const CompareVerbOptions& options, const CLI::App& verb) {
+  for (const char* name : {"--margin", "--gate"}) {
+    if (verb.count(name) > 0) throw UsageError("{} is for task runs, these are latency runs", name);
+  }
+  if (!reports::IsLatencyRun(options.base) || !reports::IsLatencyRun(options.changed)) {
+    const bool first = reports::IsLatencyRun(options.base);
+    throw UsageError("{} is a latency run, but {} is not", first ? options.base : options.changed,
+                     first ? options.changed : options.base);
+  }
+  CompareLatencyOptions latency = options.latency;
+  latency.base = options.base;
+  latency.changed = options.changed;
+  latency.junit = options.junit;
+  latency.markdown = options.markdown;
+  latency.compare.confidence = options.compare.confidence;
+  latency.compare.seed = options.compare.seed;
+  return CompareLatencyRuns(latency);
+}
+
+int Run(const CompareVerbOptions& options, const CLI::App& verb) {
+  if (reports::IsLatencyRun(options.base) || reports::IsLatencyRun(options.changed)) {
+    return RunLatency(options, verb);
+  }
+  for (const char* name : {"--tolerance", "--force", "--confirm", "--confirm-rounds"}) {
+    if (verb.count(name) > 0) {
+      throw UsageError("{} is for latency runs, but neither {} nor {} is one", name, options.base,
+                       options.changed);
+    }
+  }
   if (options.gate.empty() && !options.junit.empty()) {
     throw UsageError("--junit needs --gate");
   }
@@ -44,7 +77,8 @@ int Run(const CompareVerbOptions& options) {
 }  // namespace
 
 void AddCompare(CLI::App& app, Context& context) {
-  CLI::App* verb = app.add_subcommand("compare", "Two task runs, paired document by document");
+  CLI::App* verb = app.add_subcommand(
+      "compare", "Two task runs, paired document by document, or two latency runs, point by point");
   auto options = std::make_shared<CompareVerbOptions>();
   verb->add_option("base", options->base, "Output folder of the run to compare with")->required();
   verb->add_option("new", options->changed, "Output folder of the new run")->required();
@@ -59,16 +93,33 @@ void AddCompare(CLI::App& app, Context& context) {
       ->check(SeedNumber())
       ->capture_default_str();
   verb->add_option("--gate", options->gate, "JSON file of rules; the exit status tells");
-  verb->add_option("--junit", options->junit, "With --gate: JUnit XML to write");
+  verb->add_option("--junit", options->junit,
+                   "With --gate, or of latency runs: JUnit XML to write");
   verb->add_option("--markdown", options->markdown, "Markdown page to write");
+  verb->add_option("--tolerance", options->latency.compare.tolerance,
+                   "Latency: SAME where the time's ratio lies within 1 +- this")
+      ->check(RealNumber(0, 10))
+      ->capture_default_str();
+  verb->add_flag("--force", options->latency.compare.force,
+                 "Latency: compare runs of other machines, dtypes or methods");
+  verb->add_option("--confirm", options->latency.confirm,
+                   "Latency: two `natsl-bench latency` commands without --output, BASE's and "
+                   "NEW's; points that are slower or ambiguous are run again, in turns")
+      ->expected(2)
+      ->type_name("CMD_A CMD_B");
+  verb->add_option("--confirm-rounds", options->latency.confirm_rounds, "Runs of each command")
+      ->check(WholeNumber(3, 1000))
+      ->capture_default_str();
   verb->footer(
       "A gate file: {\"rules\": [{\"task\": \"piqa\", \"metric\": "
       "\"acc,none\", \"allowed_loss\": "
       "0.01,\n\"confidence\": 0.95, \"require_certainty\": true}]}\n"
       "Exit status with --gate: 0 passed, 1 regression, 3 missing or "
       "not comparable,\n"
-      "6 inconclusive where a rule asks for certainty.");
-  verb->callback([options, &context] { context.status = Run(*options); });
+      "6 inconclusive where a rule asks for certainty.\n"
+      "Of latency runs always: 0 no point slower, 1 a point slower, 3 a point or a run missing or "
+      "not comparable,\n6 a point ambiguous.");
+  verb->callback([options, verb, &context] { context.status = Run(*options, *verb); });
 }
 
 }  // namespace natsl::cli

@@ -1,4 +1,4 @@
-// `natsl-bench compare BASE NEW`: two task runs, with a gate for CI.
+// `natsl-bench compare BASE NEW`: two task runs, or two latency runs, with a gate for CI.
 #pragma once
 
 namespace CLI {

@@ -8,6 +8,7 @@
 
 #include "core/cast.h"
 #include "core/error.h"
+#include "model_adapters/native/grow_state.h"
 #include "model_adapters/native/sampler.h"
 
 namespace natsl::model_adapters::native {
@@ -108,6 +109,16 @@ class NativeSession final : public Session {
       sum.convolution += one.convolution;
     }
     return sum;
+  }
+
+  bool GrowSynthetic(int64_t length) override {
+    const CallGuard guard(threads_);
+    std::vector<SequenceState> grown = states_;
+    for (SequenceState& state : grown) {
+      if (!GrowState(network_->spec(), length, state)) return false;
+    }
+    states_ = std::move(grown);
+    return true;
   }
 
  private:
