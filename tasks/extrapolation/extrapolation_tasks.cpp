@@ -154,16 +154,16 @@ class ExtrapolationTask final : public Task {
   }
 
  private:
+  /// Where bucket `b` begins, in as many digits as the last, so that reports list them in order.
+  std::string Position(int64_t b) const {
+    return fmt::format("{:0{}}", b * bucket_, fmt::formatted_size("{}", length_));
+  }
   std::string BucketName(int64_t b) const {
-    return fmt::format("perplexity_{}-{}", b * bucket_, (b + 1) * bucket_);
+    return "perplexity_" + Position(b) + "-" + Position(b + 1);
   }
-  std::string CumulativeName(int64_t b) const {
-    return fmt::format("perplexity_to_{}", (b + 1) * bucket_);
-  }
+  std::string CumulativeName(int64_t b) const { return "perplexity_to_" + Position(b + 1); }
   /// Mean negative log-likelihood of a token (nats).
-  std::string LossName(int64_t b) const {
-    return fmt::format("loss_{}-{}", b * bucket_, (b + 1) * bucket_);
-  }
+  std::string LossName(int64_t b) const { return "loss_" + Position(b) + "-" + Position(b + 1); }
 
   void AddMetrics() {
     for (int64_t b = 0; b < length_ / bucket_; ++b) {
