@@ -67,14 +67,19 @@ class TokenizedModel final : public LanguageModel {
     const char* truncation = options.truncation == TruncationPolicy::kLeft    ? "left"
                              : options.truncation == TruncationPolicy::kError ? "error"
                                                                               : "skip";
-    info_.settings.emplace_back("bos", bos);
-    info_.settings.emplace_back("truncation", truncation);
-    info_.settings.emplace_back("max_length", fmt::format("{}", info_.max_length));
+    text_settings_ = {{"bos", bos},
+                      {"truncation", truncation},
+                      {"max_length", fmt::format("{}", info_.max_length)}};
     const SpecialTokens& special = tokenizer_->special_tokens();
     if (special.eos) eos_text_ = tokenizer_->Decode(std::span(&*special.eos, 1), false);
   }
 
-  const ModelInfo& Info() const override { return info_; }
+  const ModelInfo& Info() const override {
+    // The model's own settings may have grown since it was opened (passes halved for memory).
+    info_.settings = model_->Info().settings;
+    info_.settings.insert(info_.settings.end(), text_settings_.begin(), text_settings_.end());
+    return info_;
+  }
 
   std::optional<int64_t> CountTokens(const std::string& text) const override {
     return core::Size(tokenizer_->Encode(text, /*add_special_tokens=*/false));
@@ -274,7 +279,8 @@ class TokenizedModel final : public LanguageModel {
   std::unique_ptr<TokenModel> model_;
   std::shared_ptr<const Tokenizer> tokenizer_;
   TextOptions options_;
-  ModelInfo info_;
+  mutable ModelInfo info_;
+  decltype(ModelInfo::settings) text_settings_;
   std::string eos_text_;
 };
 

@@ -27,6 +27,8 @@ constexpr int64_t kHeldShare = 4;
 constexpr int64_t kMostSequences = 1024;
 // Beside weights: LibTorch's context, cuBLAS, cuDNN.
 constexpr int64_t kLibraryBytes = int64_t{1} << 30;
+// Tokens of the first pass, which warms up.
+constexpr int64_t kWarmUpTokens = 4096;
 // Rows of logits or hidden states that a trace copies at once.
 constexpr int64_t kTraceRows = 4096;
 
@@ -60,6 +62,7 @@ class CudaModel final : public NativeModel {
     engine_->choices().forced_share = options.forced_softmax_share;
     info_ = DescribeModel(spec, path, config, options);
     info_.parameters = engine_->network().parameters();
+    WarmUp();
     free_bytes_ = machine.free_bytes - WeightBytes(spec, dtype) - kLibraryBytes;
   }
 
@@ -158,6 +161,22 @@ class CudaModel final : public NativeModel {
       bytes += count * core::ByteSize(dtype);
     }
     return bytes;
+  }
+
+  // A pass of the size that scoring makes: kernels are loaded and memory is taken while the model
+  // opens, not in the first batch.
+  void WarmUp() {
+    InCall([&] {
+      const std::vector<TokenId> ids(
+          static_cast<size_t>(std::min(options_.batch_tokens, kWarmUpTokens)), 0);
+      const auto state = engine_->NewState();
+      const RunnerPiece piece = {state.get(), ids, false};
+      engine_->Forward(std::span(&piece, 1));
+      HeadQuery query;
+      query.targets = {0};
+      engine_->Query({query})();
+      engine_->ResetCounts();
+    });
   }
 
   // Sequences whose states the memory holds.

@@ -22,6 +22,8 @@ class Engine final : public Runner {
   const Network& network() const { return *network_; }
   StatePool& pool() { return *pool_; }
   ChoicePolicy& choices() { return choices_; }
+  /// Forgets NAtS-L's choices so far.
+  void ResetCounts() { counts_.zero_(); }
   int device() const { return device_; }
   void* stream() const { return stream_; }
 

@@ -72,10 +72,9 @@ __device__ void Read(const void* base, int64_t offset, float (&out)[Piece<T>::kS
   Piece<T>::Widen(*reinterpret_cast<const uint4*>(static_cast<const T*>(base) + offset), out);
 }
 
-// One warp: norm(x + residual) of row r. It writes pieces p with p % step == first to `shared`.
+// One warp: norm(x + residual) of row r.
 template <typename T>
-__device__ void NormRow(const SkinnyProductArgs& args, int64_t r, int first, int step,
-                        uint4* shared) {
+__device__ void NormRow(const SkinnyProductArgs& args, int64_t r, uint4* shared) {
   constexpr int N = Piece<T>::kSize;
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const int pieces = static_cast<int>(args.in / N);
@@ -112,7 +111,7 @@ __device__ void NormRow(const SkinnyProductArgs& args, int64_t r, int first, int
   }
   const float factor = rsqrtf(WarpSum(squares) / width + static_cast<float>(args.eps));
   const float extra = args.op == NormOp::kRmsOnePlus ? 1.0f : 0.0f;
-  for (int p = first + step * lane; p < pieces; p += 32 * step) {
+  for (int p = lane; p < pieces; p += 32) {
     float v[N];
     value(p, v);
     if (args.sum != nullptr && blockIdx.x == 0) {
@@ -128,6 +127,104 @@ __device__ void NormRow(const SkinnyProductArgs& args, int64_t r, int first, int
     shared[p] = Piece<T>::Narrow(v);
   }
 }
+
+// The whole block: a single row whose pieces the threads hold in registers, kHeld each. The norm's
+// parameters are read before the row is there (Ahead), the row once.
+constexpr int kHeld = 1;
+template <typename T>
+struct HeldNorm {
+  static constexpr int N = Piece<T>::kSize;
+  float weight[kHeld][N], bias[kHeld][N];
+
+  static __device__ bool Fits(const SkinnyProductArgs& args) {
+    return args.input == Input::kNormed && args.rows == 1 && args.in <= kHeld * kThreads * N;
+  }
+
+  __device__ void Ahead(const SkinnyProductArgs& args) {
+    const float extra = args.op == NormOp::kRmsOnePlus ? 1.0f : 0.0f;
+#pragma unroll
+    for (int j = 0; j < kHeld; ++j) {
+      const int64_t c = (threadIdx.x + j * kThreads) * int64_t{N};
+#pragma unroll
+      for (int i = 0; i < N; i += 4) {
+        float4 w = make_float4(1, 1, 1, 1), b = make_float4(0, 0, 0, 0);
+        if (c < args.in && args.norm_weight != nullptr) {
+          w = *reinterpret_cast<const float4*>(args.norm_weight + c + i);
+          w.x += extra, w.y += extra, w.z += extra, w.w += extra;
+        }
+        if (c < args.in && args.norm_bias != nullptr) {
+          b = *reinterpret_cast<const float4*>(args.norm_bias + c + i);
+        }
+        weight[j][i] = w.x, weight[j][i + 1] = w.y, weight[j][i + 2] = w.z, weight[j][i + 3] = w.w;
+        bias[j][i] = b.x, bias[j][i + 1] = b.y, bias[j][i + 2] = b.z, bias[j][i + 3] = b.w;
+      }
+    }
+  }
+
+  // The block's sum of `x`; `partial` [kWarps] is shared memory of this sum alone.
+  static __device__ float BlockSum(float x, float* partial) {
+    x = WarpSum(x);
+    if (threadIdx.x % 32 == 0) partial[threadIdx.x / 32] = x;
+    __syncthreads();
+    float total = 0;
+#pragma unroll
+    for (int i = 0; i < kWarps; ++i) total += partial[i];
+    return total;
+  }
+
+  __device__ void Make(const SkinnyProductArgs& args, uint4* shared) const {
+    __shared__ float partial[2][kWarps];
+    float value[kHeld][N];
+    float sum = 0, squares = 0;
+#pragma unroll
+    for (int j = 0; j < kHeld; ++j) {
+      const int64_t c = (threadIdx.x + j * kThreads) * int64_t{N};
+#pragma unroll
+      for (int i = 0; i < N; ++i) value[j][i] = 0;
+      if (c >= args.in) continue;
+      Read<T>(args.x, c, value[j]);
+      if (args.residual != nullptr) {
+        float more[N];
+        Read<T>(args.residual, c, more);
+#pragma unroll
+        for (int i = 0; i < N; ++i) value[j][i] += more[i];
+      }
+#pragma unroll
+      for (int i = 0; i < N; ++i) {
+        sum += value[j][i];
+        squares = fmaf(value[j][i], value[j][i], squares);
+      }
+    }
+    const float width = static_cast<float>(args.in);
+    float shift = 0;
+    if (args.op == NormOp::kLayer) {
+      shift = BlockSum(sum, partial[0]) / width;
+      squares = 0;
+#pragma unroll
+      for (int j = 0; j < kHeld; ++j) {
+        if ((threadIdx.x + j * kThreads) * int64_t{N} >= args.in) continue;
+#pragma unroll
+        for (int i = 0; i < N; ++i) {
+          squares = fmaf(value[j][i] - shift, value[j][i] - shift, squares);
+        }
+      }
+    }
+    const float factor =
+        rsqrtf(BlockSum(squares, partial[1]) / width + static_cast<float>(args.eps));
+#pragma unroll
+    for (int j = 0; j < kHeld; ++j) {
+      const int64_t p = threadIdx.x + j * kThreads;
+      if (p * N >= args.in) continue;
+      if (args.sum != nullptr && blockIdx.x == 0) {
+        static_cast<uint4*>(args.sum)[p] = Piece<T>::Narrow(value[j]);
+      }
+      float v[N];
+#pragma unroll
+      for (int i = 0; i < N; ++i) v[i] = (value[j][i] - shift) * factor * weight[j][i] + bias[j][i];
+      shared[p] = Piece<T>::Narrow(v);
+    }
+  }
+};
 
 // One warp: a group of row r.
 template <typename T>
@@ -177,14 +274,7 @@ __device__ void MakeInput(const SkinnyProductArgs& args, uint4* shared) {
   const int warp = static_cast<int>(threadIdx.x) / 32;
   const int64_t pieces = args.in / N;
   if (args.input == Input::kNormed) {
-    if (args.rows == 1) {
-      // Every warp finds the row's sums by itself and writes an eighth of it.
-      NormRow<T>(args, 0, warp, kWarps, shared);
-    } else {
-      for (int64_t r = warp; r < args.rows; r += kWarps) {
-        NormRow<T>(args, r, 0, 1, shared + r * pieces);
-      }
-    }
+    for (int64_t r = warp; r < args.rows; r += kWarps) NormRow<T>(args, r, shared + r * pieces);
     return;
   }
   if (args.input == Input::kHeadNormed) {
@@ -235,11 +325,18 @@ __global__ void __launch_bounds__(kThreads, kOutputs == 2 ? 3 : 2)
       ahead[o][j] = p < pieces ? __ldg(rows[o] + p) : make_uint4(0, 0, 0, 0);
     }
   }
+  const bool held = kRows == 1 && HeldNorm<T>::Fits(args);
+  HeldNorm<T> norm;
+  if (held) norm.Ahead(args);
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;");
   asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
-  MakeInput<T>(args, shared);
+  if (held) {
+    norm.Make(args, shared);
+  } else {
+    MakeInput<T>(args, shared);
+  }
   __syncthreads();
   float sums[kOutputs][kRows] = {};
   const auto add = [&](int p, const uint4(&weights)[kOutputs]) {

@@ -182,6 +182,8 @@ void StatePool::UploadViews() {
 }
 
 void StatePool::Prepare(const std::vector<int32_t>& forks, int64_t new_pages, int64_t longest) {
+  // A pass whose sequences all end with it takes no slot: the arrays exist all the same.
+  if (has_fixed() && slot_capacity_ == 0) GrowSlots(1);
   if (lists_.empty()) return;
   const int64_t wanted_pages = (longest + kPageTokens - 1) / kPageTokens + 1;
   if (wanted_pages > max_pages_) {

@@ -102,6 +102,15 @@ TEST_P(CudaForms, ScoresEqualTheCpus) {
   }
 }
 
+TEST_P(CudaForms, AFreshModelScoresASingleSequence) {
+  const TokenScoreRequest request = {RandomIds(20, 1), 1};
+  TokenScore expected, score;
+  CountingListener listener;
+  OpenTiny(GetParam())->Score(std::span(&request, 1), std::span(&expected, 1), listener);
+  OpenTinyOnDevice(GetParam())->Score(std::span(&request, 1), std::span(&score, 1), listener);
+  EXPECT_LE(Compare(score.log_probs, expected.log_probs).largest, kTolerance);
+}
+
 TEST_P(CudaForms, GeneratesWhatTheCpuGenerates) {
   const auto cpu = OpenTiny(GetParam());
   const auto model = OpenTinyOnDevice(GetParam());
