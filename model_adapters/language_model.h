@@ -130,6 +130,9 @@ class LanguageModel {
                              std::span<GenerateResult> results, BatchListener& listener) = 0;
   /// Tokens of a text as the model would count them; nothing where the model can't tell.
   virtual std::optional<int64_t> CountTokens(const std::string& text) const = 0;
+  /// What happened while requests were answered and doesn't change a result (retries, restarts), a
+  /// line each, for the terminal.
+  virtual std::vector<std::string> Notes() const { return {}; }
 };
 
 }  // namespace natsl::model_adapters

@@ -28,8 +28,9 @@ struct TokenScoreRequest {
   int64_t scored_from = 1;
 };
 struct TokenScore {
-  std::vector<float> log_probs;  ///< [ids.size() - scored_from]
-  bool is_greedy = false;        ///< all scored ids are the argmax of their position
+  std::vector<float> log_probs;      ///< [ids.size() - scored_from]
+  bool is_greedy = false;            ///< all scored ids are the argmax of their position
+  std::optional<std::string> error;  ///< this request failed for good (a served model's may)
 };
 
 struct TokenGenerateRequest {
@@ -39,10 +40,17 @@ struct TokenGenerateRequest {
   Sampling sampling;
   /// Called with all new ids after each step; true ends the sequence (a stop string was met).
   std::function<bool(std::span<const TokenId>)> stop;
+  /// What `stop` looks for, for models that run elsewhere and stop by text. An empty one stops
+  /// after the first id.
+  std::vector<std::string> stop_strings;
 };
 struct TokenGeneration {
   std::vector<TokenId> ids;
   FinishReason finish = FinishReason::kLength;
+  /// The text, from models that answer in text and may not tell the ids; `tokens` then counts them.
+  std::optional<std::string> text;
+  int64_t tokens = 0;
+  std::optional<std::string> error;  ///< this request failed for good
 };
 
 /// `batch` sequences that advance together, with their state on the device. Copies of state are

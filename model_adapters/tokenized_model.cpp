@@ -161,6 +161,7 @@ class TokenizedModel final : public LanguageModel {
         all[i].stop = [this, &stop = stops[i]](std::span<const TokenId> ids) {
           return MeetsStop(ids, stop);
         };
+        all[i].stop_strings = request.stop;
         admitted[i] = 1;
       });
     });
@@ -177,10 +178,16 @@ class TokenizedModel final : public LanguageModel {
     OwnerListener owners(ownership, listener, [&](size_t i) {
       TokenGeneration& generation = generations[ownership.first[i]];
       GenerateResult& result = results[i];
-      result.text = tokenizer_->Decode(generation.ids, /*skip_special_tokens=*/true);
+      if (generation.error) {
+        result.error = std::move(generation.error);
+        return;
+      }
+      result.text = generation.text
+                        ? std::move(*generation.text)
+                        : tokenizer_->Decode(generation.ids, /*skip_special_tokens=*/true);
       result.finish = generation.finish;
       if (CutAtStops(result.text, stops[i])) result.finish = FinishReason::kStop;
-      result.output_tokens = core::Size(generation.ids);
+      result.output_tokens = std::max(generation.tokens, core::Size(generation.ids));
       result.ids = std::move(generation.ids);
     });
     AnswerAtOnce(ownership, listener);
@@ -248,6 +255,12 @@ class TokenizedModel final : public LanguageModel {
                                              ownership.first[i + 1] - ownership.first[i]);
       Result& result = results[i];
       result.log_prob = 0;
+      for (const TokenScore& score : mine) {
+        if (!score.error) continue;
+        result.error = score.error;
+        result.token_log_probs.clear();
+        return;
+      }
       for (const TokenScore& score : mine) {
         result.token_log_probs.insert(result.token_log_probs.end(), score.log_probs.begin(),
                                       score.log_probs.end());
