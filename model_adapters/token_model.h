@@ -125,6 +125,8 @@ class TokenModel {
   /// that state is carried right.
   virtual Trace Forward(std::span<const TokenId> ids, bool hidden_states,
                         std::span<const int64_t> pieces) = 0;
+  /// See LanguageModel::Notes.
+  virtual std::vector<std::string> Notes() const { return {}; }
   /// Empty for models without such layers.
   virtual std::vector<SoftmaxShare> SoftmaxShares() const { return {}; }
   /// Nothing on the CPU, whose memory is the process's.

@@ -81,6 +81,8 @@ class TokenizedModel final : public LanguageModel {
     return info_;
   }
 
+  std::vector<std::string> Notes() const override { return model_->Notes(); }
+
   std::optional<int64_t> CountTokens(const std::string& text) const override {
     return core::Size(tokenizer_->Encode(text, /*add_special_tokens=*/false));
   }
