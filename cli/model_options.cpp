@@ -6,6 +6,9 @@
 #include "cli/number_checks.h"
 #include "core/error.h"
 #include "model_adapters/checked_model.h"
+#include "model_adapters/remote/model_string.h"
+#include "model_adapters/remote/openai_model.h"
+#include "model_adapters/remote/process_model.h"
 #include "model_adapters/scripted_model.h"
 
 namespace natsl::cli {
@@ -17,6 +20,8 @@ constexpr std::string_view kChecked = "checked:";
 /// "DIR@bfloat16@cuda": the options with what stands behind the path put in.
 ModelOptions WithSuffixes(const ModelOptions& options, std::string part) {
   ModelOptions changed = options;
+  changed.model = part;
+  if (model_adapters::IsRemote(part)) return changed;
   for (size_t at = part.rfind('@'); at != std::string::npos; at = part.rfind('@')) {
     const std::string suffix = part.substr(at + 1);
     if (suffix == "float32" || suffix == "bfloat16") {
@@ -33,20 +38,22 @@ ModelOptions WithSuffixes(const ModelOptions& options, std::string part) {
 }
 
 std::pair<ModelOptions, ModelOptions> CheckedParts(const ModelOptions& options) {
-  const std::string list = options.model.substr(kChecked.size());
-  const size_t comma = list.find(',');
-  if (comma == std::string::npos || list.find(',', comma + 1) != std::string::npos) {
-    throw UsageError("--model {}: expected checked:A,B with two models", options.model);
+  const std::vector<std::string> models =
+      model_adapters::SplitModels(std::string_view(options.model).substr(kChecked.size()));
+  if (models.size() != 2) {
+    // The string isn't shown: something in it that isn't allowed may be a key.
+    throw UsageError("--model checked:...: names {} models, expected checked:A,B with two",
+                     models.size());
   }
-  return {WithSuffixes(options, list.substr(0, comma)),
-          WithSuffixes(options, list.substr(comma + 1))};
+  return {WithSuffixes(options, models[0]), WithSuffixes(options, models[1])};
 }
 
 }  // namespace
 
 void AddModelOptions(CLI::App& app, ModelOptions& options) {
   app.add_option("--model", options.model,
-                 "Checkpoint folder; scripted:FILE answers from a file; checked:A,B compares two")
+                 "Checkpoint folder; openai:URL[,model=NAME,...] a server; process:CMD a program; "
+                 "scripted:FILE answers from a file; checked:A,B compares two")
       ->required();
   app.add_option("--device", options.device, "cpu, cuda, cuda:N")->capture_default_str();
   app.add_option("--dtype", options.dtype, "Type of the weights")
@@ -80,7 +87,8 @@ void AddTextOptions(CLI::App& app, ModelOptions& options) {
 }
 
 bool IsNative(const std::string& model) {
-  return !model.starts_with(kScripted) && !model.starts_with(kChecked);
+  return !model.starts_with(kScripted) && !model.starts_with(kChecked) &&
+         !model_adapters::IsRemote(model);
 }
 
 void RequireModelExists(const ModelOptions& options) {
@@ -88,6 +96,15 @@ void RequireModelExists(const ModelOptions& options) {
     const auto [first, second] = CheckedParts(options);
     RequireModelExists(first);
     RequireModelExists(second);
+    return;
+  }
+  // The strings are checked now, before data is read; whether somebody answers is seen later.
+  if (options.model.starts_with(model_adapters::kOpenAiPrefix)) {
+    model_adapters::ReadKey(model_adapters::ParseServed(options.model));
+    return;
+  }
+  if (options.model.starts_with(model_adapters::kProcessPrefix)) {
+    model_adapters::ParseProcess(options.model);
     return;
   }
   const std::string path =
@@ -108,6 +125,13 @@ model_adapters::BosPolicy ToBosPolicy(const std::string& name) {
 }
 
 std::shared_ptr<const model_adapters::Tokenizer> OpenModelTokenizer(const ModelOptions& options) {
+  if (options.tokenizer.empty() && options.model.starts_with(model_adapters::kOpenAiPrefix)) {
+    const std::string tokenizer = model_adapters::ParseServed(options.model).tokenizer;
+    if (tokenizer.empty()) {
+      throw UsageError("this needs a tokenizer; give --tokenizer, or tokenizer=FOLDER in --model");
+    }
+    return model_adapters::OpenTokenizer(tokenizer);
+  }
   std::error_code error;
   if (options.tokenizer.empty() && std::filesystem::is_regular_file(options.model, error)) {
     throw ModelError(
@@ -121,6 +145,7 @@ std::shared_ptr<const model_adapters::Tokenizer> OpenModelTokenizer(const ModelO
 
 std::unique_ptr<model_adapters::TokenModel> OpenTokenModel(const ModelOptions& options) {
   if (!IsNative(options.model)) {
+    RequireModelExists(options);  // first: what is wrong with the string may be a key in it
     throw UsageError("--model {}: this needs a checkpoint folder", options.model);
   }
   model_adapters::OpenOptions open;
@@ -144,14 +169,21 @@ std::unique_ptr<model_adapters::LanguageModel> OpenLanguageModel(const ModelOpti
     return std::make_unique<model_adapters::CheckedModel>(std::move(answers),
                                                           OpenLanguageModel(second));
   }
-  // The tokenizer first: it is the cheaper one to be wrong.
-  std::shared_ptr<const model_adapters::Tokenizer> tokenizer = OpenModelTokenizer(options);
+  if (options.model.starts_with(model_adapters::kProcessPrefix)) {
+    return model_adapters::OpenProcessModel(options.model);
+  }
   model_adapters::TextOptions text;
   text.bos = ToBosPolicy(options.bos);
   text.truncation = options.truncation == "error"  ? model_adapters::TruncationPolicy::kError
                     : options.truncation == "skip" ? model_adapters::TruncationPolicy::kSkip
                                                    : model_adapters::TruncationPolicy::kLeft;
   text.threads = options.threads;
+  if (options.model.starts_with(model_adapters::kOpenAiPrefix)) {
+    return model_adapters::OpenServedModel(options.model,
+                                           {options.tokenizer, options.max_length, text});
+  }
+  // The tokenizer first: it is the cheaper one to be wrong.
+  std::shared_ptr<const model_adapters::Tokenizer> tokenizer = OpenModelTokenizer(options);
   return model_adapters::MakeTokenizedModel(OpenTokenModel(options), std::move(tokenizer), text);
 }
 

@@ -35,7 +35,7 @@ void AddModelOptions(CLI::App& app, ModelOptions& options);
 /// How text becomes ids: tokenizer, BOS, truncation.
 void AddTextOptions(CLI::App& app, ModelOptions& options);
 
-/// Whether `model` is a checkpoint folder (not scripted:FILE or checked:A,B).
+/// Whether `model` is a checkpoint folder (not openai:, process:, scripted: or checked:).
 bool IsNative(const std::string& model);
 /// Throws Error (model) where the path doesn't exist: cheap, before anything is loaded.
 void RequireModelExists(const ModelOptions& options);
@@ -44,7 +44,7 @@ model_adapters::BosPolicy ToBosPolicy(const std::string& name);
 /// The tokenizer of a checkpoint, or the one that --tokenizer names.
 std::shared_ptr<const model_adapters::Tokenizer> OpenModelTokenizer(const ModelOptions& options);
 std::unique_ptr<model_adapters::TokenModel> OpenTokenModel(const ModelOptions& options);
-/// A checkpoint folder, `scripted:FILE`, or `checked:A,B` where A and B may carry "@float32",
+/// A checkpoint folder, `openai:URL,...`, `process:CMD`, `scripted:FILE`, or `checked:A,B` where A and B may carry "@float32",
 /// "@bfloat16", "@cpu", "@cuda" behind the path.
 std::unique_ptr<model_adapters::LanguageModel> OpenLanguageModel(const ModelOptions& options);
 

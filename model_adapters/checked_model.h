@@ -37,7 +37,8 @@ std::string Describe(const Disagreement& disagreement);
 
 class CheckedModel final : public LanguageModel {
  public:
-  /// Both must have the same vocabulary; an Error (model) says where they differ.
+  /// Both must have the same vocabulary and tokenizer, as far as they tell; an Error (model) says
+  /// where they differ.
   CheckedModel(std::unique_ptr<LanguageModel> answers, std::unique_ptr<LanguageModel> check);
 
   const ModelInfo& Info() const override { return info_; }
@@ -48,6 +49,7 @@ class CheckedModel final : public LanguageModel {
   void GenerateUntil(std::span<const GenerateRequest> requests, std::span<GenerateResult> results,
                      BatchListener& listener) override;
   std::optional<int64_t> CountTokens(const std::string& text) const override;
+  std::vector<std::string> Notes() const override;
 
   /// Over all requests so far.
   const Disagreement& disagreement() const { return disagreement_; }

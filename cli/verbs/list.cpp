@@ -19,6 +19,9 @@ void ListModels() {
     rows.push_back(
         {std::string(family.model_type), "checkpoint folder (model_type in config.json)"});
   }
+  rows.push_back({"openai:URL[,key=value...]",
+                  "a server with OpenAI's interface (vLLM, SGLang, llama.cpp, ...)"});
+  rows.push_back({"process:CMD ARGS", "a program that answers lines of JSON"});
   rows.push_back({"scripted:FILE", "answers from a JSONL file"});
   rows.push_back({"checked:A,B",
                   "runs two models and compares them; A and B may end in @float32, "

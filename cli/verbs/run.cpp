@@ -235,6 +235,7 @@ class RunVerb {
     if (const auto* checked = dynamic_cast<const model_adapters::CheckedModel*>(model_.get())) {
       std::cout << "\n" << model_adapters::Describe(checked->disagreement());
     }
+    for (const std::string& note : model_->Notes()) progress_.Note(note);
     progress_.Note("report: " + (folder / "report.md").string());
     int64_t failed = 0;
     for (const reports::TaskRecord& task : record.tasks) failed += task.counts.failed_documents;

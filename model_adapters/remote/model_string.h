@@ -41,7 +41,7 @@ struct ProcessOptions {
   std::vector<std::string> command;
   int64_t timeout_ms = 600'000;  ///< longest silence while requests are open
   int64_t start_ms = 600'000;    ///< until the process says hello
-  int64_t restarts = 3;          ///< deaths in a row, with no answer in between
+  int64_t restarts = 5;          ///< deaths in a row, with no answer in between
   int64_t in_flight = 16;
 };
 
