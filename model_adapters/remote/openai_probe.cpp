@@ -20,15 +20,20 @@ constexpr int64_t kTrialTokens = 16;
 
 bool IsSuccess(const HttpAnswer& answer) { return answer.status >= 200 && answer.status < 300; }
 
-/// A GET whose answer is a JSON object; null where there is no such thing.
-Json Get(OpenAiServer& server, const std::string& url) {
+/// A GET whose answer is a JSON object; null where there is no such thing (`why` says then what
+/// came instead).
+Json Get(OpenAiServer& server, const std::string& url, std::string* why = nullptr) {
   const HttpAnswer answer = server.Ask({url, ""});
-  if (!IsSuccess(answer)) return nullptr;
-  try {
-    return ParseAnswer(answer.body);
-  } catch (const std::exception&) {
-    return nullptr;
+  std::string reason = Judge(answer).reason;
+  if (IsSuccess(answer)) {
+    try {
+      return ParseAnswer(answer.body);
+    } catch (const std::exception& error) {  // CutAnswer or Error: it isn't what was asked for
+      reason = error.what();
+    }
   }
+  if (why != nullptr) *why = reason;
+  return nullptr;
 }
 
 int64_t Count(const Json& object, std::initializer_list<const char*> keys) {
@@ -46,8 +51,10 @@ std::string Text(const Json& object, const char* key) {
              : "";
 }
 
-void ChooseModel(OpenAiServer& server, const Json& models) {
+void ChooseModel(OpenAiServer& server) {
   ServerFacts& facts = server.facts();
+  std::string why;
+  const Json models = Get(server, facts.url + "/models", &why);
   const Json list = models.is_object() ? models.value("data", Json::array()) : Json::array();
   const Json* chosen = nullptr;
   std::string names;
@@ -59,7 +66,9 @@ void ChooseModel(OpenAiServer& server, const Json& models) {
   }
   if (chosen == nullptr && facts.model.empty()) {
     throw UsageError("--model openai:{}: {}; add model=NAME", facts.url,
-                     names.empty() ? "the server names no model" : "the server has " + names);
+                     !names.empty() ? "the server has " + names
+                     : why.empty()  ? "the server names no model"
+                                    : "the server names no model (" + why + ")");
   }
   if (chosen == nullptr) return;  // proxies serve models that they don't list
   facts.model = Text(*chosen, "id");
@@ -237,7 +246,7 @@ void TryGeneration(OpenAiServer& server, const std::vector<TokenId>& ids) {
 
 void Probe(OpenAiServer& server, const Tokenizer* tokenizer) {
   ServerFacts& facts = server.facts();
-  ChooseModel(server, Get(server, facts.url + "/models"));
+  ChooseModel(server);
   AskOwnInterface(server);
   std::vector<TokenId> ids;
   if (tokenizer != nullptr) {

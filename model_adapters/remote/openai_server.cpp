@@ -24,6 +24,7 @@ class RunClient final : public PoolClient {
         HttpRequest request = steps_.make(next_);
         return std::pair(next_++, std::move(request));
       } catch (const Error& error) {
+        if (error.code() == ErrorCode::kUsage) throw;  // no other request would fare better
         OnFailure(next_, error.what());
       }
     }

@@ -37,7 +37,11 @@ class ServedTokenModel final : public TokenModel {
  public:
   ServedTokenModel(std::shared_ptr<OpenAiServer> server, std::shared_ptr<const Tokenizer> tokenizer,
                    const ModelInfo& info)
-      : server_(std::move(server)), tokenizer_(std::move(tokenizer)), info_(info) {}
+      : server_(std::move(server)), tokenizer_(std::move(tokenizer)), info_(info) {
+    if (const auto eos = tokenizer_->special_tokens().eos) {
+      end_text_ = tokenizer_->Decode(std::span(&*eos, 1), false);
+    }
+  }
 
   const ModelInfo& Info() const override { return info_; }
   std::vector<std::string> Notes() const override { return server_->Notes(); }
@@ -112,7 +116,10 @@ class ServedTokenModel final : public TokenModel {
   GenerateQuery Query(const TokenGenerateRequest& request) const {
     GenerateQuery query;
     query.ids = request.prompt;
-    query.stop = request.stop_strings;
+    for (const std::string& stop : request.stop_strings) {
+      // Its end token's text is among them; the server ends there by itself.
+      if (stop.empty() || stop != end_text_) query.stop.push_back(stop);
+    }
     query.max_new_tokens = request.max_new_tokens;
     query.sampling = request.sampling;
     query.eos = request.eos;
@@ -158,6 +165,7 @@ class ServedTokenModel final : public TokenModel {
   std::shared_ptr<OpenAiServer> server_;
   std::shared_ptr<const Tokenizer> tokenizer_;
   ModelInfo info_;
+  std::string end_text_;
 };
 
 }  // namespace
