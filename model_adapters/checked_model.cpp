@@ -10,13 +10,19 @@
 namespace natsl::model_adapters {
 namespace {
 
-/// Remembers which requests A was asked for, so that B runs the same ones.
+/// Remembers which requests A was asked for, so that B runs the same ones. A's results are handed
+/// out as copies: who is told of them may move them away.
+template <typename Result>
 class Remember final : public BatchListener {
  public:
-  Remember(size_t count, BatchListener& outer) : answered(count, 0), outer_(outer) {}
+  Remember(std::span<const Result> computed, std::span<Result> results, BatchListener& outer)
+      : answered(results.size(), 0), computed_(computed), results_(results), outer_(outer) {}
   bool Wanted(size_t index) override { return outer_.Wanted(index); }
   void OnBatch(std::span<const size_t> finished, int64_t tokens) override {
-    for (const size_t i : finished) answered[i] = 1;
+    for (const size_t i : finished) {
+      answered[i] = 1;
+      results_[i] = computed_[i];
+    }
     outer_.OnBatch(finished, tokens);
   }
   bool StopRequested() override { return outer_.StopRequested(); }
@@ -24,6 +30,8 @@ class Remember final : public BatchListener {
   std::vector<char> answered;
 
  private:
+  std::span<const Result> computed_;
+  std::span<Result> results_;
   BatchListener& outer_;
 };
 
@@ -63,16 +71,17 @@ void CompareTokens(const std::vector<float>& a, const std::vector<float>& b,
 template <typename Request, typename Result, typename Call, typename Compare>
 void RunBoth(std::span<const Request> requests, std::span<Result> results, BatchListener& listener,
              Disagreement& out, const Call& call, const Compare& compare) {
-  Remember remember(requests.size(), listener);
-  call(true, results, remember);
+  std::vector<Result> computed(requests.size());
+  Remember<Result> remember(computed, results, listener);
+  call(true, std::span<Result>(computed), remember);
   std::vector<Result> others(requests.size());
   OnlyThese only(remember.answered, listener);
   call(false, std::span<Result>(others), only);
   for (size_t i = 0; i < requests.size(); ++i) {
-    if (!remember.answered[i] || results[i].skipped || others[i].skipped) continue;
+    if (!remember.answered[i] || computed[i].skipped || others[i].skipped) continue;
     ++out.requests;
-    if (results[i].error.has_value() != others[i].error.has_value()) ++out.errors;
-    if (!results[i].error && !others[i].error) compare(results[i], others[i], i);
+    if (computed[i].error.has_value() != others[i].error.has_value()) ++out.errors;
+    if (!computed[i].error && !others[i].error) compare(computed[i], others[i], i);
   }
 }
 

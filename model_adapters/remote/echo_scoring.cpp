@@ -93,11 +93,30 @@ std::optional<Places> PlacesByText(const Echo& echo, const ScoreQuery& query) {
   return Places{boundary, *end};
 }
 
+/// Whether tokens [0, end) that hold whole characters are those of the text at their offsets.
+bool SameAtOffsets(const Echo& echo, const std::u32string& text, int64_t shift, size_t end) {
+  for (size_t i = 0; i < end; ++i) {
+    std::u32string token = core::DecodeUtf8(echo.tokens[i]);
+    if (token.find(U'\uFFFD') != std::u32string::npos) continue;
+    int64_t at = echo.offsets[i] - shift;
+    if (at < 0) {
+      token.erase(0, static_cast<size_t>(std::min(-at, core::Size(token))));
+      at = 0;
+    }
+    if (text.compare(static_cast<size_t>(std::min(at, core::Size(text))), token.size(), token) !=
+        0) {
+      return false;
+    }
+  }
+  return true;
+}
+
 /// By the offsets, in code points; for tokens that hold parts of characters. A space or start token
 /// in front that the sent text doesn't have moves them all.
 std::optional<Places> PlacesByOffset(const Echo& echo, const ScoreQuery& query) {
   if (echo.offsets.empty()) return std::nullopt;
-  const int64_t length = core::CountCodePoints(query.text);
+  const std::u32string text = core::DecodeUtf8(query.text);
+  const int64_t length = core::Size(text);
   const int64_t boundary =
       core::CountCodePoints(std::string_view(query.text).substr(0, query.boundary));
   const std::string& first = echo.tokens.front();
@@ -112,9 +131,21 @@ std::optional<Places> PlacesByOffset(const Echo& echo, const ScoreQuery& query) 
   };
   for (const int64_t shift : shifts) {
     const size_t end = place(length + shift);
-    // What was made starts exactly where the prompt ends.
-    if (end + static_cast<size_t>(echo.made) != echo.offsets.size()) continue;
-    if (end < echo.offsets.size() && echo.offsets[end] != length + shift) continue;
+    if (end + static_cast<size_t>(echo.made) == echo.offsets.size()) {
+      // What was made starts exactly where the prompt ends.
+      if (end < echo.offsets.size() && echo.offsets[end] != length + shift) continue;
+    } else {
+      // It isn't listed (an end token): the prompt's last token must end where the prompt does.
+      const std::string& last = echo.tokens.back();
+      if (end != echo.offsets.size() || last.empty() ||
+          echo.offsets.back() + core::CountCodePoints(last) != length + shift) {
+        continue;
+      }
+    }
+    // Every token but perhaps a start token was read from the prompt.
+    const auto counted = static_cast<int64_t>(end);
+    if (echo.read && *echo.read != counted && *echo.read != counted + 1) continue;
+    if (!SameAtOffsets(echo, text, shift, end)) continue;
     if (query.boundary == 0) return Places{0, end};
     const size_t at = place(boundary + shift);
     const bool exact = at < end && echo.offsets[at] == boundary + shift;

@@ -72,8 +72,7 @@ std::string CheckedUrl(std::string_view url) {
   const size_t host_end = std::min(url.find('/', scheme), url.size());
   const std::string_view host = url.substr(scheme, host_end - scheme);
   // Before anything that shows the address: it may hold a password.
-  if (host.find('@') != std::string_view::npos ||
-      url.find_first_of("?#") != std::string_view::npos) {
+  if (url.find_first_of("@?#") != std::string_view::npos) {
     throw UsageError(
         "--model openai:... : the address holds a user, a password or a query (it isn't shown); "
         "expected http[s]://HOST[:PORT]/PATH, and keys by key_env=NAME or key_file=PATH");

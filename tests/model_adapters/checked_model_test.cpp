@@ -92,6 +92,31 @@ TEST(CheckedModel, ANanIsInfinitelyFar) {
   EXPECT_TRUE(std::isinf(model.disagreement().largest));
 }
 
+/// Moves results away as soon as they are there, as a run's collector does.
+class Mover final : public BatchListener {
+ public:
+  explicit Mover(std::vector<LoglikelihoodResult>& results) : results_(results) {}
+  void OnBatch(std::span<const size_t> finished, int64_t) override {
+    for (const size_t i : finished) taken.push_back(std::move(results_[i]));
+  }
+  std::vector<LoglikelihoodResult> taken;
+
+ private:
+  std::vector<LoglikelihoodResult>& results_;
+};
+
+TEST(CheckedModel, ComparesResultsThatAreMovedAway) {
+  CheckedModel model(std::make_unique<FixedModel>("A", -1.f, true, std::vector<TokenId>{}),
+                     std::make_unique<FixedModel>("B", -1.5f, true, std::vector<TokenId>{}));
+  const std::vector<LoglikelihoodRequest> requests(2, {"x", "ab"});
+  std::vector<LoglikelihoodResult> results(2);
+  Mover mover(results);
+  model.Loglikelihood(requests, results, mover);
+  EXPECT_EQ(mover.taken.at(1).token_log_probs, std::vector<float>({-1.f, -1.f}));
+  EXPECT_EQ(model.disagreement().tokens, 4);
+  EXPECT_EQ(model.disagreement().largest, 0.5);
+}
+
 /// Wants only request 1.
 class OnlyOne final : public BatchListener {
  public:

@@ -14,10 +14,19 @@ double LogProb(TokenId id, size_t position) {
   return -(static_cast<double>(id) + static_cast<double>(position)) / 100;
 }
 
-std::string Text(TokenId id) {
+/// As Python decodes with errors="ignore": a part of a character is nothing.
+std::string Text(std::span<const TokenId> ids) {
   static const ByteTokenizer tokenizer(true);
-  return tokenizer.Decode(std::span(&id, 1), false);
+  std::string text = tokenizer.Decode(ids, false);
+  if (const size_t bad = core::FindInvalidUtf8(text); bad != std::string::npos) text.resize(bad);
+  return text;
 }
+std::string MadeText(const std::vector<TokenId>& made) {
+  std::string text = ByteTokenizer(true).Decode(made, true);
+  if (const size_t bad = core::FindInvalidUtf8(text); bad != std::string::npos) text.resize(bad);
+  return text;
+}
+std::string Text(TokenId id) { return Text(std::span(&id, 1)); }
 
 std::vector<TokenId> ReadPrompt(const Json& prompt) {
   if (prompt.is_array()) return prompt.get<std::vector<TokenId>>();
@@ -58,18 +67,18 @@ Json EchoLists(const std::vector<TokenId>& ids, bool list_bos, const Json& made)
   Json lists;
   lists["tokens"] = lists["token_logprobs"] = lists["top_logprobs"] = lists["text_offset"] =
       Json::array();
-  int64_t offset = 0;
   std::vector<TokenId> all = ids;
   all.push_back(made[0].get<TokenId>());
+  if (!list_bos && all.front() == 256) all.erase(all.begin());
+  const size_t unlisted = ids.size() + 1 - all.size();
   for (size_t i = 0; i < all.size(); ++i) {
-    if (all[i] == 256 && !list_bos) continue;
     lists["tokens"].push_back(Text(all[i]));
-    lists["text_offset"].push_back(offset);
-    offset += core::CountCodePoints(Text(all[i]));
-    const bool first = lists["tokens"].size() == 1;
-    lists["token_logprobs"].push_back(first ? Json() : Json(LogProb(all[i], i)));
-    Json top = {{Text(all[i]), LogProb(all[i], i)}};
-    if (all[i] % 2 != 0) top["~"] = Best(all[i], i);
+    lists["text_offset"].push_back(core::CountCodePoints(Text(std::span(all).first(i))));
+    const bool first = i == 0;
+    const size_t position = i + unlisted;
+    lists["token_logprobs"].push_back(first ? Json() : Json(LogProb(all[i], position)));
+    Json top = {{Text(all[i]), LogProb(all[i], position)}};
+    if (all[i] % 2 != 0) top["~"] = Best(all[i], position);
     lists["top_logprobs"].push_back(first ? Json() : top);
   }
   return lists;
@@ -85,7 +94,7 @@ RawAnswer Completions(FakeKind kind, const Json& body) {
   const std::vector<TokenId> ids = ReadPrompt(body["prompt"]);
   const std::vector<TokenId> made = Made(ids, body.value("max_tokens", 16));
   Json choice = {{"index", 0}, {"finish_reason", "length"}};
-  choice["text"] = ByteTokenizer(true).Decode(made, true);
+  choice["text"] = MadeText(made);
   if (kind == FakeKind::kVllm && body.contains("prompt_logprobs")) {
     choice["prompt_logprobs"] = Json::array({nullptr});
     for (size_t i = 1; i < ids.size(); ++i) {
@@ -122,10 +131,8 @@ RawAnswer Sglang(const Json& body) {
         i == 0 ? Json()
                : Json::array({Json::array({Best(ids[i], i), even ? ids[i] : 0, nullptr})}));
   }
-  return Reply(200, Json({{"text", ByteTokenizer(true).Decode(made, true)},
-                          {"output_ids", made},
-                          {"meta_info", meta}})
-                        .dump());
+  return Reply(200,
+               Json({{"text", MadeText(made)}, {"output_ids", made}, {"meta_info", meta}}).dump());
 }
 
 RawAnswer LlamaCpp(const Json& body) {
@@ -140,7 +147,7 @@ RawAnswer LlamaCpp(const Json& body) {
     answer["completion_probabilities"] = Json::array(
         {{{"id", id}, {"logprob", LogProb(id, at)}, {"top_logprobs", Json::array({top})}}});
   }
-  answer["content"] = ByteTokenizer(true).Decode(made, true);
+  answer["content"] = MadeText(made);
   answer["tokens"] = made;
   answer["tokens_predicted"] = made.size();
   return Reply(200, answer.dump());
