@@ -364,7 +364,7 @@ TEST(FaultTest, HostileAnswersAreErrorRows) {
     };
   };
   EXPECT_THAT(ErrorRow(changed("\"tokens\"", "\"nekots\"")), HasSubstr("no list \"tokens\""));
-  EXPECT_THAT(ErrorRow(changed("\"o\"", "\"x\"")), HasSubstr("make up the text"));
+  EXPECT_THAT(ErrorRow(changed("\"o\",\"d\"", "\"x\",\"d\"")), HasSubstr("make up the text"));
   EXPECT_THAT(ErrorRow(changed("null,", "null,NaN,")), HasSubstr("one entry a token"));
   EXPECT_THAT(ErrorRow([](int, const RawAnswer&) {
                 return RawAnswer{"HELLO\r\n\r\n", true};
