@@ -107,7 +107,10 @@ ForcedScore ForcedOf(const std::vector<TokenId>& ids, int64_t position, const Js
   }
   if (!answer.contains(kList) || !answer[kList].is_array() || answer[kList].size() != 1 ||
       !answer[kList][0].is_object()) {
-    throw ModelError("the answer has no list {} with one object", kList);
+    throw ModelError(
+        "the answer has no list {} with one object (llama.cpp's server gives none for token {} if "
+        "that ends inside of a character)",
+        kList, id);
   }
   const Json& entry = answer[kList][0];
   const Json top = entry.value("top_logprobs", Json::array());
