@@ -1,12 +1,21 @@
-// Speed of the recurrent mixers at the shapes of their families: the chunked kernels, and the plain
-// float recurrence that they are compared with. items = tokens. Arguments: tokens.
+// Speed of the recurrent mixers at the shapes of their families: the chunked kernels beside the
+// plain float recurrence, in turns within one run, since only ratios of neighbours in time mean
+// anything on a shared machine. Each row's counters, from the shortest times:
+//   ms, recurrence_ms   4096 tokens of the kernel and of the recurrence;  ratio: theirs
+//   vectors_ratio       the same with products by vectors instead of tiles
+//   us_1k ... us_64k    microseconds a token at 1024 ... 65,536 tokens;  spread: largest / smallest
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <functional>
+#include <map>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "kernels/cpu/mixer_chunked.h"
 #include "kernels/cpu/mixer_recurrence.h"
 #include "kernels/delta_rule.h"
 #include "kernels/linear_attention.h"
@@ -15,10 +24,54 @@
 namespace natsl::kernels {
 namespace {
 
-constexpr int64_t kCompareTokens = 4096;
-const std::vector<int64_t> kTokens = {1024, 4096, 16384, 65536};
+constexpr int64_t kCompareTokens = 4096, kLongest = 65536;
+constexpr int kRuns = 5;
 
-enum class Form { kKernel, kRecurrence };
+enum class Form { kKernel, kVectors, kRecurrence };
+
+/// Runs `tokens` tokens by `form`.
+using Run = std::function<void(int64_t tokens, Form form)>;
+
+double Seconds(const Run& run, int64_t tokens, Form form) {
+  const auto start = std::chrono::steady_clock::now();
+  run(tokens, form);
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+void Compare(benchmark::State& bench, const Run& run, bool has_forms) {
+  double kernel = 1e30, vectors = 1e30, recurrence = 1e30;
+  std::map<int64_t, double> a_token = {{1024, 1e30}, {4096, 1e30}, {16384, 1e30}, {65536, 1e30}};
+  for (auto _ : bench) {
+    kernel = std::min(kernel, Seconds(run, kCompareTokens, Form::kKernel));
+    if (has_forms) {
+      recurrence = std::min(recurrence, Seconds(run, kCompareTokens, Form::kRecurrence));
+      vectors = std::min(vectors, Seconds(run, kCompareTokens, Form::kVectors));
+    }
+    double total = 0;
+    for (auto& [tokens, best] : a_token) {
+      // As much work at each length.
+      for (int64_t i = 0; i < kLongest / tokens && i < 8; ++i) {
+        const double seconds = Seconds(run, tokens, Form::kKernel);
+        best = std::min(best, seconds / static_cast<double>(tokens));
+        total += seconds;
+      }
+    }
+    bench.SetIterationTime(total);
+  }
+  bench.counters["ms"] = kernel * 1e3;
+  if (has_forms) {
+    bench.counters["recurrence_ms"] = recurrence * 1e3;
+    bench.counters["ratio"] = recurrence / kernel;
+    bench.counters["vectors_ratio"] = recurrence / vectors;
+  }
+  double low = 1e30, high = 0;
+  for (const auto& [tokens, seconds] : a_token) {
+    bench.counters["us_" + std::to_string(tokens / 1024) + "k"] = seconds * 1e6;
+    low = std::min(low, seconds);
+    high = std::max(high, seconds);
+  }
+  bench.counters["spread"] = high / low;
+}
 
 std::vector<float> Normals(int64_t count, float scale) {
   std::mt19937_64 engine(count);
@@ -37,8 +90,9 @@ std::vector<float> LogDecays(int64_t count) {
 int64_t ColumnBlocks(int64_t value_dim) { return (value_dim + kUnitColumns - 1) / kUnitColumns; }
 
 void DeltaRule(benchmark::State& bench, int64_t heads, int64_t key_dim, int64_t value_dim,
-               bool nats, Form form) {
-  const int64_t tokens = bench.range(0), offsets[] = {0, tokens};
+               bool nats) {
+  constexpr int64_t tokens = kLongest;
+  int64_t offsets[] = {0, tokens};
   const float unit = 1 / std::sqrt(static_cast<float>(key_dim));
   const auto q = Normals(tokens * heads * key_dim, unit),
              k = Normals(tokens * heads * key_dim, unit);
@@ -69,16 +123,19 @@ void DeltaRule(benchmark::State& bench, int64_t heads, int64_t key_dim, int64_t 
   args.value_dim = value_dim;
   args.scale = unit;
   Validate(args);
-  for (auto _ : bench) {
+  const auto run = [&](int64_t count, Form form) {
+    offsets[1] = count;
     if (form == Form::kKernel) {
       RunDeltaRuleCpu(args);
+    } else if (form == Form::kVectors) {
+      RunDeltaRuleBy(args, ChunkProducts::kVectors);
     } else {
       RunDeltaRuleRecurrence(
           args, PartitionMixer(offsets, 1, heads, ColumnBlocks(value_dim), PieceLength::kAny));
     }
     benchmark::DoNotOptimize(o.data());
-  }
-  bench.SetItemsProcessed(bench.iterations() * tokens);
+  };
+  Compare(bench, run, true);
 }
 
 struct LinearShape {
@@ -88,8 +145,9 @@ struct LinearShape {
   bool bonus;
 };
 
-void LinearAttention(benchmark::State& bench, const LinearShape& shape, Form form) {
-  const int64_t tokens = bench.range(0), offsets[] = {0, tokens};
+void LinearAttention(benchmark::State& bench, const LinearShape& shape) {
+  constexpr int64_t tokens = kLongest;
+  int64_t offsets[] = {0, tokens};
   const int64_t qk = shape.qk_heads * shape.key_dim, values = shape.heads * shape.value_dim;
   const auto q = Normals(tokens * qk, 1), k = Normals(tokens * qk, 1);
   const auto v = Normals(tokens * values, 1);
@@ -117,21 +175,25 @@ void LinearAttention(benchmark::State& bench, const LinearShape& shape, Form for
   args.key_dim = shape.key_dim;
   args.value_dim = shape.value_dim;
   Validate(args);
-  for (auto _ : bench) {
+  const auto run = [&](int64_t count, Form form) {
+    offsets[1] = count;
     if (form == Form::kKernel) {
       RunLinearAttentionCpu(args);
+    } else if (form == Form::kVectors) {
+      RunLinearAttentionBy(args, ChunkProducts::kVectors);
     } else {
       RunLinearAttentionRecurrence(
           args, PartitionMixer(offsets, 1, shape.heads, ColumnBlocks(shape.value_dim),
                                PieceLength::kAny));
     }
     benchmark::DoNotOptimize(o.data());
-  }
-  bench.SetItemsProcessed(bench.iterations() * tokens);
+  };
+  Compare(bench, run, true);
 }
 
 void Scan(benchmark::State& bench, int64_t channels) {
-  const int64_t tokens = bench.range(0), offsets[] = {0, tokens};
+  constexpr int64_t tokens = kLongest;
+  int64_t offsets[] = {0, tokens};
   const auto x = Normals(tokens * channels, 1), g = LogDecays(tokens * channels);
   std::vector<float> o(x.size()), state(static_cast<size_t>(channels));
   float* states[] = {state.data()};
@@ -144,32 +206,26 @@ void Scan(benchmark::State& bench, int64_t channels) {
   args.sequences = 1;
   args.channels = channels;
   Validate(args);
-  for (auto _ : bench) {
+  // The kernel is the vectorised recurrence: there is nothing to compare it with.
+  const auto run = [&](int64_t count, Form) {
+    offsets[1] = count;
     RunScanCpu(args);
     benchmark::DoNotOptimize(o.data());
-  }
-  bench.SetItemsProcessed(bench.iterations() * tokens);
-  bench.SetBytesProcessed(bench.iterations() * tokens * channels * 12);
+  };
+  Compare(bench, run, false);
 }
 
-// Registers `name/recurrence` at one length and `name` at all of them.
-template <typename Run>
-void Register(const std::string& name, const Run& run) {
-  benchmark::RegisterBenchmark((name + "/recurrence").c_str(),
-                               [run](benchmark::State& bench) { run(bench, Form::kRecurrence); })
-      ->Arg(kCompareTokens)
-      ->UseRealTime();
-  auto* kernel = benchmark::RegisterBenchmark(
-      name.c_str(), [run](benchmark::State& bench) { run(bench, Form::kKernel); });
-  for (const int64_t tokens : kTokens) kernel->Arg(tokens);
-  kernel->UseRealTime();
+void Register(const std::string& name, const std::function<void(benchmark::State&)>& body) {
+  benchmark::RegisterBenchmark(name.c_str(), body)
+      ->Iterations(kRuns)
+      ->UseManualTime()
+      ->Unit(benchmark::kMillisecond);
 }
 
 [[maybe_unused]] const bool registered = [] {
   for (const bool nats : {false, true}) {
-    Register(
-        nats ? "nats_l_6x128x256" : "gated_delta_net_6x128x256",
-        [nats](benchmark::State& bench, Form form) { DeltaRule(bench, 6, 128, 256, nats, form); });
+    Register(nats ? "nats_l_6x128x256" : "gated_delta_net_6x128x256",
+             [nats](benchmark::State& bench) { DeltaRule(bench, 6, 128, 256, nats); });
   }
   constexpr auto kVector = DecayKind::kVectorPerToken;
   for (const LinearShape& shape :
@@ -178,13 +234,9 @@ void Register(const std::string& name, const Run& run) {
         {"retnet_4x256x512", 4, 4, 256, 512, DecayKind::kScalarPerHead, false},
         {"mamba2_32x128x64", 32, 1, 128, 64, DecayKind::kScalarPerToken, false},
         {"rwkv6_4x128x256", 4, 4, 128, 256, kVector, true}}) {
-    Register(shape.name,
-             [shape](benchmark::State& bench, Form form) { LinearAttention(bench, shape, form); });
+    Register(shape.name, [shape](benchmark::State& bench) { LinearAttention(bench, shape); });
   }
-  auto* scan =
-      benchmark::RegisterBenchmark("hgrn_1024", [](benchmark::State& bench) { Scan(bench, 1024); });
-  for (const int64_t tokens : kTokens) scan->Arg(tokens);
-  scan->UseRealTime();
+  Register("hgrn_1024", [](benchmark::State& bench) { Scan(bench, 1024); });
   return true;
 }();
 

@@ -8,12 +8,13 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/delta_rule_cpu.cpp"
-#include <array>
 #include <cmath>
 
 #include "core/check.h"
 #include "hwy/foreach_target.h"  // must precede highway.h
 #include "hwy/highway.h"
+#include "kernels/cpu/delta_rule_chunks.h"
+#include "kernels/cpu/mixer_chunked.h"
 #include "kernels/cpu/mixer_recurrence.h"
 #include "kernels/cpu/mixer_scratch.h"
 #include "kernels/cpu/mixer_tile-inl.h"
@@ -22,7 +23,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace natsl::kernels::HWY_NAMESPACE {
 
-// Scratch of one item; the pointers share one allocation.
+// Scratch of one item.
 struct DeltaScratch {
   int64_t key_stride, panel_size;
   float* q;             // [64, key_stride], times scale
@@ -40,38 +41,24 @@ struct DeltaScratch {
 
   DeltaScratch(int64_t key_dim, int64_t units) {
     key_stride = RoundUp(key_dim, kLanes);
-    const int64_t key_rows = RoundUp(key_dim, kTileRows), square = kChunk * kChunk;
+    const int64_t key_rows = RoundUp(key_dim, kTileRows);
     panel_size = key_rows * kPanel;
-    float* next = ThreadScratch(kChunk * key_stride + key_rows * kChunk + 4 * square +
-                                kChunk * kPanel + panel_size * (1 + units * kPanelsOfUnit));
-    const auto take = [&](int64_t count) {
-      float* const taken = next;
-      next += count;
-      return taken;
-    };
-    q = take(kChunk * RoundUp(key_stride, kLanes));
-    k = take(key_rows * kChunk);
-    std::fill(k, k + key_rows * kChunk, 0.0f);
-    kk = take(square);
-    qk = take(square);
-    solve = take(square);
-    scores = take(square);
-    values = take(kChunk * kPanel);
-    past = take(panel_size);
-    states = take(panel_size * units * kPanelsOfUnit);
-    std::fill(past, next, 0.0f);
+    const int64_t panels_size = panel_size * units * kPanelsOfUnit;
+    Scratch::Fill([&](Scratch& scratch) {
+      q = scratch.Take(kChunk * key_stride);
+      k = scratch.Take(key_rows * kChunk);
+      for (float** square : {&kk, &qk, &solve, &scores}) *square = scratch.Take(kChunk * kChunk);
+      values = scratch.Take(kChunk * kPanel);
+      past = scratch.Take(panel_size);
+      states = scratch.Take(panels_size);
+    });
+    std::fill_n(k, key_rows * kChunk, 0.0f);
+    std::fill_n(past, panel_size, 0.0f);
+    std::fill_n(states, panels_size, 0.0f);
   }
 };
 
-// Consecutive rows of one sequence inside one chunk, for one q/k head.
-struct DeltaSegment {
-  int64_t first, rows;
-  bool starts_chunk, completes_chunk;  // false without NAtS-L
-  int64_t completed;                   // chunks completed before in this call
-  bool last;                           // of the call
-};
-
-void LoadKeys(const DeltaRuleArgs& args, const DeltaSegment& segment, int64_t qk_head,
+void LoadKeys(const DeltaRuleArgs& args, const Segment& segment, int64_t qk_head,
               DeltaScratch& scratch) {
   const auto* q = static_cast<const float*>(args.q) + segment.first * args.q_stride;
   const auto* k = static_cast<const float*>(args.k) + segment.first * args.k_stride;
@@ -89,7 +76,7 @@ void LoadKeys(const DeltaRuleArgs& args, const DeltaSegment& segment, int64_t qk
 }
 
 // Decays, -A and P of one value head.
-void LoadDecays(const DeltaRuleArgs& args, const DeltaSegment& segment, int64_t head,
+void LoadDecays(const DeltaRuleArgs& args, const Segment& segment, int64_t head,
                 DeltaScratch& scratch) {
   const Tag d;
   HWY_ALIGN float row[kChunk] = {};  // D(t,.)
@@ -152,9 +139,8 @@ void SolveUpdates(int64_t rows, int64_t key_dim, const float* state, DeltaScratc
 }
 
 // One panel of one value head over one segment. `state` is S0 and becomes S.
-void RunPanel(const DeltaRuleArgs& args, const DeltaSegment& segment, const NatsDeltaState* nats,
-              const Panel& panel, const std::array<Upcoming, 4>& upcoming, float* state,
-              DeltaScratch& scratch) {
+void RunPanel(const DeltaRuleArgs& args, const Segment& segment, const NatsDeltaState* nats,
+              const Panel& panel, Upcoming& upcoming, float* state, DeltaScratch& scratch) {
   const auto [head, column, columns] = panel;
   const int64_t key_dim = args.key_dim, rows = segment.rows;
   const int64_t width = args.value_heads * args.value_dim, at = head * args.value_dim + column;
@@ -189,7 +175,7 @@ void RunPanel(const DeltaRuleArgs& args, const DeltaSegment& segment, const Nats
       tile.Add(scratch.scores + t * kChunk, kChunk, 1, scratch.values, kPanel,
                std::min(t + kTileRows, rows));
     }
-    for (const Upcoming& rows_ahead : upcoming) rows_ahead.Touch(t);
+    upcoming.Touch(kChunk / kTileRows);
     StoreOutput(tile, rows - t, columns, o + t * width, width);
   }
 
@@ -213,73 +199,47 @@ void RunPanel(const DeltaRuleArgs& args, const DeltaSegment& segment, const Nats
   }
 }
 
-// What the next panel (or segment, which ends before row `end`) reads and writes.
-std::array<Upcoming, 4> LookAhead(const DeltaRuleArgs& args, const DeltaSegment& segment,
-                                  const std::vector<Panel>& panels, size_t current, int64_t qk_head,
-                                  int64_t end) {
-  const int64_t next_first = segment.first + segment.rows;
-  const int64_t next_rows = std::min(kChunk, end - next_first);
-  const bool wraps = current + 1 == panels.size();
-  const Panel& panel = panels[wraps ? 0 : current + 1];
-  const int64_t first = wraps ? next_first : segment.first;
-  const int64_t rows = wraps ? next_rows : segment.rows;
-  const int64_t width = args.value_heads * args.value_dim;
-  const int64_t at = panel.head * args.value_dim + panel.column;
-  const auto count = static_cast<int64_t>(panels.size()), p = static_cast<int64_t>(current);
-  const int64_t from = next_rows * p / count, to = next_rows * (p + 1) / count;
-  const int64_t key = qk_head * args.key_dim;
-  return {{{static_cast<const float*>(args.v) + first * args.v_stride + at, args.v_stride,
-            panel.columns, 0, rows},
-           {static_cast<const float*>(args.o) + first * width + at, width, panel.columns, 0, rows},
-           {static_cast<const float*>(args.q) + next_first * args.q_stride + key, args.q_stride,
-            args.key_dim, from, to},
-           {static_cast<const float*>(args.k) + next_first * args.k_stride + key, args.k_stride,
-            args.key_dim, from, to}}};
-}
+class DeltaVectors {
+ public:
+  static constexpr int64_t kPanelColumns = kPanel;
 
-// Groups are q/k heads; unit u is column block u % blocks of the group's value head u / blocks.
-void RunDeltaRuleChunkedItem(const DeltaRuleArgs& args, const MixerItem& item) {
-  const int64_t share = args.value_heads / args.heads, key_dim = args.key_dim;
-  const NatsDeltaState* nats = args.nats == nullptr ? nullptr : &args.nats[item.sequence];
-  DeltaScratch scratch(key_dim, item.end - item.begin);
+  DeltaVectors(const DeltaRuleArgs& args, const MixerItem& item)
+      : args_(args),
+        nats_(args.nats == nullptr ? nullptr : &args.nats[item.sequence]),
+        scratch_(args.key_dim, item.end - item.begin) {}
 
-  const std::vector<Panel> panels = ListPanels(item, share, args.value_dim);
-  // Calls body(panel, its columns of the stored state, its state here) for each panel.
-  const auto for_panels = [&](const auto& body) {
-    for (size_t p = 0; p < panels.size(); ++p) {
-      float* const stored =
-          args.states[item.sequence] + panels[p].head * key_dim * args.value_dim + panels[p].column;
-      body(p, stored, scratch.states + static_cast<int64_t>(p) * scratch.panel_size);
-    }
-  };
-  for_panels([&](size_t p, const float* stored, float* state) {
-    LoadPanel(stored, args.value_dim, key_dim, panels[p].columns, state);
-  });
-  const int64_t begin = args.offsets[item.sequence], end = args.offsets[item.sequence + 1];
-  DeltaSegment segment{};
-  for (segment.first = begin; segment.first < end; segment.first += segment.rows) {
-    const int64_t position = nats == nullptr ? 0 : nats->first_position + segment.first - begin;
-    const int64_t in_chunk = position % kChunk;
-    segment.rows = std::min(kChunk - in_chunk, end - segment.first);
-    segment.last = segment.first + segment.rows == end;
-    if (nats != nullptr) {
-      segment.starts_chunk = in_chunk == 0;
-      segment.completes_chunk = in_chunk + segment.rows == kChunk;
-      segment.completed = position / kChunk - nats->first_position / kChunk;
-    }
-    LoadKeys(args, segment, item.group, scratch);
-    int64_t decays_of = -1;
-    for_panels([&](size_t p, const float*, float* state) {
-      const int64_t head = panels[p].head;
-      if (head != decays_of) LoadDecays(args, segment, head, scratch);
-      decays_of = head;
-      RunPanel(args, segment, nats, panels[p], LookAhead(args, segment, panels, p, item.group, end),
-               state, scratch);
-    });
+  float* StateOf(size_t panel) const {
+    return scratch_.states + static_cast<int64_t>(panel) * scratch_.panel_size;
   }
-  for_panels([&](size_t p, float* stored, const float* state) {
-    StorePanel(state, key_dim, panels[p].columns, stored, args.value_dim);
-  });
+  void LoadState(const float* stored, int64_t columns, float* state) const {
+    LoadPanel(stored, args_.value_dim, args_.key_dim, columns, state);
+  }
+  void StoreState(float* stored, int64_t columns, const float* state) const {
+    StorePanel(state, args_.key_dim, columns, stored, args_.value_dim);
+  }
+  auto Rows(const Panel& first, const Panel& last, int64_t first_group, int64_t last_group) const {
+    return DeltaRows(args_, first, last, first_group, last_group);
+  }
+  void PrepareKeys(const Segment& segment, int64_t group) {
+    LoadKeys(args_, segment, group, scratch_);
+  }
+  void PrepareHead(const Segment& segment, int64_t head) {
+    LoadDecays(args_, segment, head, scratch_);
+  }
+  void RunPanel(const Segment& segment, const Panel& panel, Upcoming& upcoming, float* state) {
+    HWY_NAMESPACE::RunPanel(args_, segment, nats_, panel, upcoming, state, scratch_);
+  }
+
+ private:
+  const DeltaRuleArgs& args_;
+  const NatsDeltaState* nats_;
+  DeltaScratch scratch_;
+};
+
+void RunDeltaRuleVectorsItem(const DeltaRuleArgs& args, const MixerItem& item) {
+  DeltaVectors work(args, item);
+  const ChunkedSequence sequence = DeltaSequence(args, item.sequence);
+  ChunkedRun(item, sequence, work).Run();
 }
 
 }  // namespace natsl::kernels::HWY_NAMESPACE
@@ -288,18 +248,21 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace natsl::kernels {
 
-HWY_EXPORT(RunDeltaRuleChunkedItem);
+HWY_EXPORT(RunDeltaRuleVectorsItem);
 
-void RunDeltaRuleCpu(const DeltaRuleArgs& args) {
+void RunDeltaRuleCpu(const DeltaRuleArgs& args) { RunDeltaRuleBy(args, BestChunkProducts()); }
+
+void RunDeltaRuleBy(const DeltaRuleArgs& args, ChunkProducts products) {
   NATSL_CHECK(args.dtype == DType::kFloat32);
   const int64_t blocks = (args.value_dim + kUnitColumns - 1) / kUnitColumns;
-  const int64_t share = args.value_heads / args.heads;
-  RunItems(
-      PartitionMixer(args.offsets, args.sequences, args.heads, share * blocks, PieceLength::kLong),
-      [&](const MixerItem& item) {
-        HWY_DYNAMIC_DISPATCH(RunDeltaRuleChunkedItem)
-        (args, item);
-      });
+  RunItems(PartitionChunked(args.offsets, args.sequences, args.value_heads, args.value_dim),
+           [&](const MixerItem& item) {
+             if (products == ChunkProducts::kTiles) {
+               RunDeltaRuleTilesItem(args, item);
+             } else {
+               HWY_DYNAMIC_DISPATCH(RunDeltaRuleVectorsItem)(args, item);
+             }
+           });
   RunDeltaRuleRecurrence(args, PartitionMixer(args.offsets, args.sequences, args.value_heads,
                                               blocks, PieceLength::kShort));
   StoreChunkLogDecay(args);

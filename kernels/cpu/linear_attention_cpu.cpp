@@ -10,13 +10,13 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/linear_attention_cpu.cpp"
-#include <array>
 #include <cmath>
-#include <numeric>
 
 #include "core/check.h"
 #include "hwy/foreach_target.h"  // must precede highway.h
 #include "hwy/highway.h"
+#include "kernels/cpu/linear_attention_chunks.h"
+#include "kernels/cpu/mixer_chunked.h"
 #include "kernels/cpu/mixer_exp-inl.h"
 #include "kernels/cpu/mixer_recurrence.h"
 #include "kernels/cpu/mixer_scratch.h"
@@ -29,7 +29,7 @@ namespace natsl::kernels::HWY_NAMESPACE {
 constexpr int64_t kBlock = 16;  // tokens of a block of the vector decay
 static_assert(kChunk % kBlock == 0 && kBlock % kTileRows == 0);
 
-// Scratch of one item; the pointers share one allocation.
+// Scratch of one item.
 struct LinearScratch {
   int64_t key_stride, panel_size;
   float* q;        // [64, key_stride], times scale (and, a vector, the decay from the start)
@@ -54,32 +54,19 @@ struct LinearScratch {
     const int64_t block = kBlock * key_stride;
     panel_size = key_stride * kPanel;
     const int64_t states_size = panel_size * units * kPanelsOfUnit;
-    const int64_t count =
-        2 * matrix + 2 * square + kChunk * kPanel + states_size + 4 * block + 2 * key_stride;
-    float* next = ThreadScratch(count);
-    std::fill(next, next + count, 0.0f);
-    const auto take = [&](int64_t size) {
-      float* const taken = next;
-      next += size;
-      return taken;
-    };
-    q = take(matrix);
-    k = take(matrix);
-    scores = take(square);
-    decayed = take(square);
-    values = take(kChunk * kPanel);
-    states = take(states_size);
-    block_q = take(block);
-    block_q_decay = take(block);
-    block_k = take(block);
-    block_decay = take(block);
-    total = take(key_stride);
-    block_total = take(key_stride);
+    Scratch::Fill([&](Scratch& scratch) {
+      const auto take = [&](int64_t size, float*& part) {
+        part = scratch.Take(size);
+        if (part != nullptr) std::fill_n(part, size, 0.0f);
+      };
+      for (float** part : {&q, &k}) take(matrix, *part);
+      for (float** part : {&scores, &decayed}) take(square, *part);
+      take(kChunk * kPanel, values);
+      take(states_size, states);
+      for (float** part : {&block_q, &block_q_decay, &block_k, &block_decay}) take(block, *part);
+      for (float** part : {&total, &block_total}) take(key_stride, *part);
+    });
   }
-};
-
-struct LinearSegment {
-  int64_t first, rows, q_head, kv_head;
 };
 
 // Scores of a block's queries with its own keys (vector decay), j <= t, or j < t with a bonus.
@@ -195,16 +182,14 @@ void DecayKeys(int64_t first, int64_t rows, int64_t key_dim, LinearScratch& scra
 }
 
 // Queries, keys and scores of a segment under a vector decay.
-void LoadVectorDecay(const LinearAttentionArgs& args, const LinearSegment& segment,
-                     LinearScratch& scratch) {
+void LoadVectorDecay(const LinearAttentionArgs& args, const Segment& segment,
+                     const LinearKeys& keys, LinearScratch& scratch) {
   const int64_t stride = scratch.key_stride, key_dim = args.key_dim;
   const int64_t g_stride = args.kv_heads * key_dim;
   const bool bonus = args.bonus != nullptr;
-  const float* g = args.g + segment.first * g_stride + segment.kv_head * key_dim;
-  const float* q =
-      static_cast<const float*>(args.q) + segment.first * args.q_stride + segment.q_head * key_dim;
-  const float* k =
-      static_cast<const float*>(args.k) + segment.first * args.k_stride + segment.kv_head * key_dim;
+  const float* g = keys.G(args, segment.first);
+  const float* q = keys.Q(args, segment.first);
+  const float* k = keys.K(args, segment.first);
   std::fill_n(scratch.total, stride, 1.0f);
   for (int64_t first = 0; first < segment.rows; first += kBlock) {
     const int64_t rows = std::min(kBlock, segment.rows - first);
@@ -226,12 +211,10 @@ void LoadVectorDecay(const LinearAttentionArgs& args, const LinearSegment& segme
 }
 
 // Queries, keys and scores of a segment under a scalar decay; the decay comes head by head.
-void LoadScalarDecay(const LinearAttentionArgs& args, const LinearSegment& segment,
-                     LinearScratch& scratch) {
-  const auto* q = static_cast<const float*>(args.q) + segment.first * args.q_stride +
-                  segment.q_head * args.key_dim;
-  const auto* k = static_cast<const float*>(args.k) + segment.first * args.k_stride +
-                  segment.kv_head * args.key_dim;
+void LoadScalarDecay(const LinearAttentionArgs& args, const Segment& segment,
+                     const LinearKeys& keys, LinearScratch& scratch) {
+  const float* q = keys.Q(args, segment.first);
+  const float* k = keys.K(args, segment.first);
   LoadRows(q, args.q_stride, segment.rows, args.key_dim, static_cast<float>(args.scale), scratch.q,
            scratch.key_stride);
   TransposeRows(k, args.k_stride, segment.rows, kChunk, args.key_dim, 0, scratch.k);
@@ -242,7 +225,7 @@ void LoadScalarDecay(const LinearAttentionArgs& args, const LinearSegment& segme
 }
 
 // P and the decays of one head under a scalar decay.
-void DecayScores(const LinearAttentionArgs& args, const LinearSegment& segment, int64_t head,
+void DecayScores(const LinearAttentionArgs& args, const Segment& segment, int64_t head,
                  LinearScratch& scratch) {
   const Tag d;
   const bool bonus = args.bonus != nullptr, per_head = args.decay == DecayKind::kScalarPerHead;
@@ -277,12 +260,10 @@ void DecayScores(const LinearAttentionArgs& args, const LinearSegment& segment, 
 }
 
 // The diagonal of P with a bonus: scale sum_k q u k.
-void AddBonus(const LinearAttentionArgs& args, const LinearSegment& segment, int64_t head,
-              LinearScratch& scratch) {
-  const auto* q = static_cast<const float*>(args.q) + segment.first * args.q_stride +
-                  segment.q_head * args.key_dim;
-  const auto* k = static_cast<const float*>(args.k) + segment.first * args.k_stride +
-                  segment.kv_head * args.key_dim;
+void AddBonus(const LinearAttentionArgs& args, const Segment& segment, const LinearKeys& keys,
+              int64_t head, LinearScratch& scratch) {
+  const float* q = keys.Q(args, segment.first);
+  const float* k = keys.K(args, segment.first);
   const float* const u = args.bonus + head * args.key_dim;
   for (int64_t t = 0; t < segment.rows; ++t) {
     scratch.decayed[t * kChunk + t] =
@@ -292,17 +273,13 @@ void AddBonus(const LinearAttentionArgs& args, const LinearSegment& segment, int
 }
 
 // One panel of one head over one segment. `state` is S0 and becomes S.
-void RunPanel(const LinearAttentionArgs& args, const LinearSegment& segment, const Panel& panel,
-              const std::array<Upcoming, 5>& upcoming, float* state, LinearScratch& scratch) {
-  const auto [head, column, columns] = panel;
+void RunPanel(const LinearAttentionArgs& args, const Segment& segment, const Panel& panel,
+              Upcoming& upcoming, float* state, LinearScratch& scratch) {
   const bool scalar = args.decay != DecayKind::kVectorPerToken;
   const int64_t key_dim = args.key_dim, rows = segment.rows, width = args.heads * args.value_dim;
-  const int64_t v_head = head / (args.heads / args.v_heads);
-  const auto* v = static_cast<const float*>(args.v) + segment.first * args.v_stride +
-                  v_head * args.value_dim + column;
-  float* const o =
-      static_cast<float*>(args.o) + segment.first * width + head * args.value_dim + column;
-  LoadPanel(v, args.v_stride, rows, columns, scratch.values);
+  float* const o = LinearOutputs(args, panel) + segment.first * width;
+  LoadPanel(LinearValues(args, panel) + segment.first * args.v_stride, args.v_stride, rows,
+            panel.columns, scratch.values);
   for (int64_t t = 0; t < rows; t += kTileRows) {
     Tile<> tile;
     tile.Clear();
@@ -310,8 +287,8 @@ void RunPanel(const LinearAttentionArgs& args, const LinearSegment& segment, con
     if (scalar) tile.ScaleRows(scratch.decay + t);
     tile.Add(scratch.decayed + t * kChunk, kChunk, 1, scratch.values, kPanel,
              std::min(t + kTileRows, rows));
-    for (const Upcoming& rows_ahead : upcoming) rows_ahead.Touch(t);
-    StoreOutput(tile, rows - t, columns, o + t * width, width);
+    upcoming.Touch(kChunk / kTileRows);
+    StoreOutput(tile, rows - t, panel.columns, o + t * width, width);
   }
   if (scalar) ScalePanelRows(scratch.values, rows, scratch.tail);
   for (int64_t i = 0; i < key_dim; i += kTileRows) {
@@ -323,89 +300,55 @@ void RunPanel(const LinearAttentionArgs& args, const LinearSegment& segment, con
   }
 }
 
-// Heads that share q, k (and a vector decay).
-int64_t GroupHeads(const LinearAttentionArgs& args) {
-  return std::gcd(args.heads / args.q_heads, args.heads / args.kv_heads);
-}
+class LinearVectors {
+ public:
+  static constexpr int64_t kPanelColumns = kPanel;
 
-// What the next panel (or segment, which ends before row `end`) reads and writes.
-std::array<Upcoming, 5> LookAhead(const LinearAttentionArgs& args, const LinearSegment& segment,
-                                  const std::vector<Panel>& panels, size_t current, int64_t end) {
-  const int64_t next_first = segment.first + segment.rows;
-  const int64_t next_rows = std::min(kChunk, end - next_first);
-  const bool wraps = current + 1 == panels.size();
-  const Panel& panel = panels[wraps ? 0 : current + 1];
-  const int64_t first = wraps ? next_first : segment.first;
-  const int64_t rows = wraps ? next_rows : segment.rows;
-  const int64_t width = args.heads * args.value_dim, key_dim = args.key_dim;
-  const int64_t value = panel.head / (args.heads / args.v_heads) * args.value_dim + panel.column;
-  const auto count = static_cast<int64_t>(panels.size()), p = static_cast<int64_t>(current);
-  const int64_t from = next_rows * p / count, to = next_rows * (p + 1) / count;
-  const int64_t g_stride = args.kv_heads * key_dim;
-  const bool vector_decay = args.decay == DecayKind::kVectorPerToken;
-  return {
-      {{static_cast<const float*>(args.v) + first * args.v_stride + value, args.v_stride,
-        panel.columns, 0, rows},
-       {static_cast<const float*>(args.o) + first * width + panel.head * args.value_dim +
-            panel.column,
-        width, panel.columns, 0, rows},
-       {static_cast<const float*>(args.q) + next_first * args.q_stride + segment.q_head * key_dim,
-        args.q_stride, key_dim, from, to},
-       {static_cast<const float*>(args.k) + next_first * args.k_stride + segment.kv_head * key_dim,
-        args.k_stride, key_dim, from, to},
-       {vector_decay ? args.g + next_first * g_stride + segment.kv_head * key_dim : nullptr,
-        g_stride, key_dim, from, vector_decay ? to : from}}};
-}
+  LinearVectors(const LinearAttentionArgs& args, const MixerItem& item)
+      : args_(args), keys_(args, 0), scratch_(args.key_dim, item.end - item.begin) {}
 
-// Groups are runs of heads with the same q and k; unit u is column block u % blocks of head
-// u / blocks of the group.
-void RunLinearChunkedItem(const LinearAttentionArgs& args, const MixerItem& item) {
-  const int64_t share = GroupHeads(args), key_dim = args.key_dim;
-  const bool vector_decay = args.decay == DecayKind::kVectorPerToken;
-  LinearScratch scratch(key_dim, item.end - item.begin);
-
-  const std::vector<Panel> panels = ListPanels(item, share, args.value_dim);
-  // Calls body(panel, its columns of the stored state, its state here) for each panel.
-  const auto for_panels = [&](const auto& body) {
-    for (size_t p = 0; p < panels.size(); ++p) {
-      float* const stored =
-          args.states[item.sequence] + panels[p].head * key_dim * args.value_dim + panels[p].column;
-      body(p, stored, scratch.states + static_cast<int64_t>(p) * scratch.panel_size);
-    }
-  };
-  for_panels([&](size_t p, const float* stored, float* state) {
-    LoadPanel(stored, args.value_dim, key_dim, panels[p].columns, state);
-  });
-  LinearSegment segment{};
-  segment.q_head = item.group * share / (args.heads / args.q_heads);
-  segment.kv_head = item.group * share / (args.heads / args.kv_heads);
-  const int64_t end = args.offsets[item.sequence + 1];
-  for (segment.first = args.offsets[item.sequence]; segment.first < end;
-       segment.first += segment.rows) {
-    segment.rows = std::min(kChunk, end - segment.first);
-    if (vector_decay) {
-      LoadVectorDecay(args, segment, scratch);
-    } else {
-      LoadScalarDecay(args, segment, scratch);
-    }
-    int64_t scores_of = -1;
-    for_panels([&](size_t p, const float*, float* state) {
-      const int64_t head = panels[p].head;
-      if (head != scores_of) {
-        if (vector_decay) {
-          std::copy_n(scratch.scores, kChunk * kChunk, scratch.decayed);
-        } else {
-          DecayScores(args, segment, head, scratch);
-        }
-        if (args.bonus != nullptr) AddBonus(args, segment, head, scratch);
-      }
-      scores_of = head;
-      RunPanel(args, segment, panels[p], LookAhead(args, segment, panels, p, end), state, scratch);
-    });
+  float* StateOf(size_t panel) const {
+    return scratch_.states + static_cast<int64_t>(panel) * scratch_.panel_size;
   }
-  for_panels([&](size_t p, float* stored, const float* state) {
-    StorePanel(state, key_dim, panels[p].columns, stored, args.value_dim);
-  });
+  void LoadState(const float* stored, int64_t columns, float* state) const {
+    LoadPanel(stored, args_.value_dim, args_.key_dim, columns, state);
+  }
+  void StoreState(float* stored, int64_t columns, const float* state) const {
+    StorePanel(state, args_.key_dim, columns, stored, args_.value_dim);
+  }
+  auto Rows(const Panel& first, const Panel& last, int64_t first_group, int64_t last_group) const {
+    return LinearRows(args_, first, last, first_group, last_group);
+  }
+  void PrepareKeys(const Segment& segment, int64_t group) {
+    keys_ = LinearKeys(args_, group);
+    if (args_.decay == DecayKind::kVectorPerToken) {
+      LoadVectorDecay(args_, segment, keys_, scratch_);
+    } else {
+      LoadScalarDecay(args_, segment, keys_, scratch_);
+    }
+  }
+  void PrepareHead(const Segment& segment, int64_t head) {
+    if (args_.decay == DecayKind::kVectorPerToken) {
+      std::copy_n(scratch_.scores, kChunk * kChunk, scratch_.decayed);
+    } else {
+      DecayScores(args_, segment, head, scratch_);
+    }
+    if (args_.bonus != nullptr) AddBonus(args_, segment, keys_, head, scratch_);
+  }
+  void RunPanel(const Segment& segment, const Panel& panel, Upcoming& upcoming, float* state) {
+    HWY_NAMESPACE::RunPanel(args_, segment, panel, upcoming, state, scratch_);
+  }
+
+ private:
+  const LinearAttentionArgs& args_;
+  LinearKeys keys_;
+  LinearScratch scratch_;
+};
+
+void RunLinearVectorsItem(const LinearAttentionArgs& args, const MixerItem& item) {
+  LinearVectors work(args, item);
+  const ChunkedSequence sequence = LinearSequence(args, item.sequence);
+  ChunkedRun(item, sequence, work).Run();
 }
 
 }  // namespace natsl::kernels::HWY_NAMESPACE
@@ -414,17 +357,22 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace natsl::kernels {
 
-HWY_EXPORT(RunLinearChunkedItem);
+HWY_EXPORT(RunLinearVectorsItem);
 
 void RunLinearAttentionCpu(const LinearAttentionArgs& args) {
+  RunLinearAttentionBy(args, BestChunkProducts());
+}
+
+void RunLinearAttentionBy(const LinearAttentionArgs& args, ChunkProducts products) {
   NATSL_CHECK(args.dtype == DType::kFloat32);
   const int64_t blocks = (args.value_dim + kUnitColumns - 1) / kUnitColumns;
-  const int64_t share = std::gcd(args.heads / args.q_heads, args.heads / args.kv_heads);
-  RunItems(PartitionMixer(args.offsets, args.sequences, args.heads / share, share * blocks,
-                          PieceLength::kLong),
+  RunItems(PartitionChunked(args.offsets, args.sequences, args.heads, args.value_dim),
            [&](const MixerItem& item) {
-             HWY_DYNAMIC_DISPATCH(RunLinearChunkedItem)
-             (args, item);
+             if (products == ChunkProducts::kTiles) {
+               RunLinearTilesItem(args, item);
+             } else {
+               HWY_DYNAMIC_DISPATCH(RunLinearVectorsItem)(args, item);
+             }
            });
   RunLinearAttentionRecurrence(
       args, PartitionMixer(args.offsets, args.sequences, args.heads, blocks, PieceLength::kShort));

@@ -11,12 +11,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <vector>
 
-#include "hwy/cache_control.h"
 #include "hwy/highway.h"
-#include "kernels/common.h"
-#include "kernels/cpu/mixer_partition.h"
+#include "kernels/cpu/mixer_chunks.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace natsl::kernels::HWY_NAMESPACE {
@@ -34,10 +31,6 @@ constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(Tag()));
 constexpr int64_t kPanel = kTileVectors * kLanes;
 constexpr int64_t kPanelsOfUnit = kUnitColumns / kPanel;
 static_assert(kUnitColumns % kPanel == 0 && kChunk % kPanel == 0);
-
-constexpr int64_t RoundUp(int64_t value, int64_t multiple) {
-  return (value + multiple - 1) / multiple * multiple;
-}
 
 /// Four rows of `kVectors` vectors.
 template <int kVectors = kTileVectors>
@@ -225,41 +218,6 @@ inline void TransposeRows(const float* from, int64_t from_stride, int64_t rows, 
     }
   }
 }
-
-/// A panel's columns of one head.
-struct Panel {
-  int64_t head, column, columns;
-};
-
-/// The panels of an item whose groups have `share` heads.
-inline std::vector<Panel> ListPanels(const MixerItem& item, int64_t share, int64_t value_dim) {
-  const int64_t blocks = (value_dim + kUnitColumns - 1) / kUnitColumns;
-  std::vector<Panel> panels;
-  for (int64_t unit = item.begin; unit < item.end; ++unit) {
-    const int64_t begin = unit % blocks * kUnitColumns;
-    const int64_t end = std::min(begin + kUnitColumns, value_dim);
-    for (int64_t column = begin; column < end; column += kPanel) {
-      panels.push_back(
-          {item.group * share + unit / blocks, column, std::min(kPanel, end - column)});
-    }
-  }
-  return panels;
-}
-
-/// Rows that will be read soon: `width` floats every `stride`.
-struct Upcoming {
-  const float* base = nullptr;
-  int64_t stride = 0, width = 0;
-  int64_t begin = 0, end = 0;  // rows
-
-  /// Asks for the share of the rows that belongs to a tile of four among a chunk's.
-  HWY_INLINE void Touch(int64_t t) const {
-    const int64_t rows = end - begin;
-    for (int64_t r = begin + rows * t / kChunk; r < begin + rows * (t + kTileRows) / kChunk; ++r) {
-      for (int64_t i = 0; i < width; i += 16) hwy::Prefetch(base + r * stride + i);
-    }
-  }
-};
 
 /// Outputs of four rows: the first `rows` of them, `columns` wide.
 HWY_INLINE void StoreOutput(const Tile<>& tile, int64_t rows, int64_t columns, float* to,

@@ -72,6 +72,8 @@ struct MixingFlops {
   }
 };
 
+constexpr int64_t kStateBytes = 4;  // float32, whatever the activations are
+
 /// State of a mixer; channel mixes have theirs beside.
 struct MixerState {
   int64_t length, activation_bytes;
@@ -103,15 +105,15 @@ struct MixerState {
   }
   StateBytes operator()(const Mamba2Spec& mixer) const {
     return {.recurrent = mixer.heads * mixer.head_dim * mixer.state * 4,
-            .convolution = ConvChannels(mixer) * mixer.conv_width * activation_bytes};
+            .convolution = ConvChannels(mixer) * (mixer.conv_width - 1) * kStateBytes};
   }
   StateBytes operator()(const Rwkv6Spec& mixer) const {
     return {.recurrent = mixer.heads * mixer.key_dim * mixer.value_dim * 4,
-            .convolution = hidden * activation_bytes};
+            .convolution = hidden * kStateBytes};
   }
 
   int64_t Conv(const std::optional<ConvSpec>& conv, int64_t channels) const {
-    return conv ? channels * conv->width * activation_bytes : 0;
+    return conv ? channels * (conv->width - 1) * kStateBytes : 0;
   }
 };
 
@@ -189,7 +191,7 @@ StateBytes StateBytesAt(const ModelSpec& spec, int64_t length, int64_t activatio
     total.recurrent += bytes.recurrent;
     total.convolution += bytes.convolution;
     if (layer.mlp.kind == MlpSpec::Kind::kRwkv6ChannelMix) {
-      total.convolution += spec.hidden * activation_bytes;
+      total.convolution += spec.hidden * kStateBytes;
     }
   }
   return total;

@@ -39,9 +39,9 @@ struct TokenFlops {
 /// part of complete chunks that NAtS-L keeps for softmax attention, 0 to 1.
 TokenFlops FlopsPerToken(const ModelSpec& spec, int64_t context, double softmax_share);
 
-/// Bytes one sequence needs after `length` tokens: recurrent states in float32, keys, values and
-/// the last W inputs of convolutions in elements of `activation_bytes`. `softmax_share` as above;
-/// NAtS-L also holds its current chunk's keys and values, as one full chunk.
+/// Bytes one sequence needs after `length` tokens: recurrent states and the last W - 1 inputs of
+/// convolutions in float32, keys and values in elements of `activation_bytes`. `softmax_share` as
+/// above; NAtS-L also holds its current chunk's keys and values, as one full chunk.
 StateBytes StateBytesAt(const ModelSpec& spec, int64_t length, int64_t activation_bytes,
                         double softmax_share);
 

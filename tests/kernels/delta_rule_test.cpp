@@ -3,6 +3,7 @@
 #include "kernels/delta_rule.h"
 
 #include "core/error.h"
+#include "kernels/cpu/mixer_chunked.h"
 #include "tests/kernels/mixer_support.h"
 
 namespace natsl::kernels {
@@ -20,6 +21,18 @@ struct DeltaOutcome {
   Floats o;
   std::vector<Floats> states, chunk_starts, chunk_log_decays;
 };
+
+// The CPU kernel by vectors and, where the processor has them, by tiles.
+std::vector<std::pair<const char*, void (*)(const DeltaRuleArgs&)>> Forms() {
+  std::vector<std::pair<const char*, void (*)(const DeltaRuleArgs&)>> forms = {
+      {"vectors",
+       [](const DeltaRuleArgs& args) { RunDeltaRuleBy(args, ChunkProducts::kVectors); }}};
+  if (AmxUsable()) {
+    forms.emplace_back(
+        "tiles", [](const DeltaRuleArgs& args) { RunDeltaRuleBy(args, ChunkProducts::kTiles); });
+  }
+  return forms;
+}
 
 // A packed batch with its initial states; every run starts from copies of them.
 class DeltaProblem {
@@ -119,8 +132,13 @@ class DeltaProblem {
     }
   }
 
+  // By every kind of product that this processor has.
   void ExpectCpuMatches(const std::vector<int64_t>& cuts = {}) const {
-    ExpectSame(Run(RunDeltaRuleCpu, cuts), Run(RunDeltaRuleReference));
+    const DeltaOutcome expected = Run(RunDeltaRuleReference);
+    for (const auto& [name, kernel] : Forms()) {
+      SCOPED_TRACE(name);
+      ExpectSame(Run(kernel, cuts), expected);
+    }
   }
 
  private:
@@ -261,15 +279,18 @@ TEST(DeltaRule, KeepingAllChunksIsThePlainRule) {
 
 TEST(DeltaRule, SameBytesForAnyTeam) {
   const DeltaProblem problem(11, {2, 4, 32, 200}, {300, 5}, Decay::kWeak, 1, Keep::kMixed, 5);
-  DeltaOutcome expected;
-  WithThreads(1, [&] { expected = problem.Run(RunDeltaRuleCpu); });
-  for (const int threads : {2, 3, 7, 16}) {
-    WithThreads(threads, [&] {
-      const DeltaOutcome actual = problem.Run(RunDeltaRuleCpu);
-      EXPECT_EQ(actual.o, expected.o) << threads;
-      EXPECT_EQ(actual.states, expected.states) << threads;
-      EXPECT_EQ(actual.chunk_starts, expected.chunk_starts) << threads;
-    });
+  for (const auto& [name, kernel] : Forms()) {
+    SCOPED_TRACE(name);
+    DeltaOutcome expected;
+    WithThreads(1, [&] { expected = problem.Run(kernel); });
+    for (const int threads : {2, 3, 7, 16}) {
+      WithThreads(threads, [&] {
+        const DeltaOutcome actual = problem.Run(kernel);
+        EXPECT_EQ(actual.o, expected.o) << threads;
+        EXPECT_EQ(actual.states, expected.states) << threads;
+        EXPECT_EQ(actual.chunk_starts, expected.chunk_starts) << threads;
+      });
+    }
   }
 }
 

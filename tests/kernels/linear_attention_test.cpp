@@ -3,6 +3,7 @@
 #include "kernels/linear_attention.h"
 
 #include "core/error.h"
+#include "kernels/cpu/mixer_chunked.h"
 #include "tests/kernels/mixer_support.h"
 
 namespace natsl::kernels {
@@ -34,6 +35,20 @@ struct LinearOutcome {
   Floats o;
   std::vector<Floats> states;
 };
+
+// The CPU kernel by vectors and, where the processor has them, by tiles.
+std::vector<std::pair<const char*, void (*)(const LinearAttentionArgs&)>> Forms() {
+  std::vector<std::pair<const char*, void (*)(const LinearAttentionArgs&)>> forms = {
+      {"vectors", [](const LinearAttentionArgs& args) {
+         RunLinearAttentionBy(args, ChunkProducts::kVectors);
+       }}};
+  if (AmxUsable()) {
+    forms.emplace_back("tiles", [](const LinearAttentionArgs& args) {
+      RunLinearAttentionBy(args, ChunkProducts::kTiles);
+    });
+  }
+  return forms;
+}
 
 class LinearProblem {
  public:
@@ -92,13 +107,17 @@ class LinearProblem {
     return outcome;
   }
 
+  // By every kind of product that this processor has.
   void ExpectCpuMatches(const std::vector<int64_t>& cuts = {}) const {
     const LinearOutcome expected = Run(RunLinearAttentionReference);
-    const LinearOutcome actual = Run(RunLinearAttentionCpu, cuts);
-    ExpectClose(actual.o, expected.o, kLinearAttentionTolerance, "o");
-    for (size_t s = 0; s < lengths_.size(); ++s) {
-      ExpectClose(actual.states[s], expected.states[s], kLinearAttentionTolerance,
-                  "state of sequence " + std::to_string(s));
+    for (const auto& [name, kernel] : Forms()) {
+      SCOPED_TRACE(name);
+      const LinearOutcome actual = Run(kernel, cuts);
+      ExpectClose(actual.o, expected.o, kLinearAttentionTolerance, "o");
+      for (size_t s = 0; s < lengths_.size(); ++s) {
+        ExpectClose(actual.states[s], expected.states[s], kLinearAttentionTolerance,
+                    "state of sequence " + std::to_string(s));
+      }
     }
   }
 
@@ -213,16 +232,18 @@ TEST(LinearAttention, DecodeEqualsPrefill) {
 
 TEST(LinearAttention, SameBytesForAnyTeam) {
   for (const LinearShape& shape : kFamilies) {
-    SCOPED_TRACE(shape.name);
     const LinearProblem problem(6, shape, {200, 5}, Decay::kWeak);
-    LinearOutcome expected;
-    WithThreads(1, [&] { expected = problem.Run(RunLinearAttentionCpu); });
-    for (const int threads : {2, 3, 7, 16}) {
-      WithThreads(threads, [&] {
-        const LinearOutcome actual = problem.Run(RunLinearAttentionCpu);
-        EXPECT_EQ(actual.o, expected.o) << threads;
-        EXPECT_EQ(actual.states, expected.states) << threads;
-      });
+    for (const auto& [name, kernel] : Forms()) {
+      SCOPED_TRACE(::testing::Message() << shape.name << " by " << name);
+      LinearOutcome expected;
+      WithThreads(1, [&] { expected = problem.Run(kernel); });
+      for (const int threads : {2, 3, 7, 16}) {
+        WithThreads(threads, [&] {
+          const LinearOutcome actual = problem.Run(kernel);
+          EXPECT_EQ(actual.o, expected.o) << threads;
+          EXPECT_EQ(actual.states, expected.states) << threads;
+        });
+      }
     }
   }
 }

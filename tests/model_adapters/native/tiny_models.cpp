@@ -139,16 +139,18 @@ const TinyModel& Tiny(const std::string& name) {
   throw std::invalid_argument("no tiny model " + name);
 }
 
+std::string TinyConfig(const TinyModel& model) {
+  return fmt::format(R"({{"vocab_size": 96, "hidden_size": 64, "num_hidden_layers": 3, {}}})",
+                     model.config);
+}
+
 std::unique_ptr<NativeModel> OpenTiny(const TinyModel& model, OpenOptions options,
                                       OpenFunction open) {
   static int number = 0;
   const auto folder = std::filesystem::path(testing::TempDir()) /
                       fmt::format("natsl_tiny_{}_{}", getpid(), number++);
   std::filesystem::create_directories(folder);
-  core::WriteFileAtomic(
-      folder / "config.json",
-      fmt::format(R"({{"vocab_size": 96, "hidden_size": 64, "num_hidden_layers": 3, {}}})",
-                  model.config));
+  core::WriteFileAtomic(folder / "config.json", TinyConfig(model));
   if (!options.random_weights_seed) options.random_weights_seed = 7;
   if (options.threads == 0) options.threads = 1;  // teams cost more than such small work
   auto opened = open((folder / "config.json").string(), options);

@@ -19,6 +19,9 @@ struct TinyModel {
 const std::vector<TinyModel>& TinyModels();
 const TinyModel& Tiny(const std::string& name);
 
+/// The whole config.json.
+std::string TinyConfig(const TinyModel& model);
+
 /// Writes the config into a fresh folder of the test's temporary directory and opens it.
 using OpenFunction = std::unique_ptr<NativeModel> (*)(const std::string&, const OpenOptions&);
 std::unique_ptr<NativeModel> OpenTiny(const TinyModel& model, OpenOptions options = {},

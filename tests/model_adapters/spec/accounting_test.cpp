@@ -61,27 +61,27 @@ TEST(Accounting, ParametersOfAHybridByHand) {
 TEST(Accounting, StateOfEachFamilyAsItsTableSays) {
   const auto delta = OneLayer(R"("model_type":"delta_net")");
   EXPECT_EQ(delta.recurrent, 1'048'576);
-  EXPECT_EQ(delta.convolution, 49'152);
+  EXPECT_EQ(delta.convolution, 3 * 2048 * 3 * 4);  // W - 1 inputs of q, k, v in float32
   EXPECT_EQ(delta.kv, 0);
   const auto gdn = OneLayer(R"("model_type":"gated_deltanet")");
   EXPECT_EQ(gdn.recurrent, 3'145'728);
-  EXPECT_EQ(gdn.convolution, 49'152);
+  EXPECT_EQ(gdn.convolution, 73'728);
   const auto gla = OneLayer(R"("model_type":"gla")");
   EXPECT_EQ(gla.recurrent, 2'097'152);
   EXPECT_EQ(gla.convolution, 0);
   EXPECT_EQ(OneLayer(R"("model_type":"retnet")").recurrent, 4'194'304);
   EXPECT_EQ(OneLayer(R"("model_type":"hgrn2")").recurrent, 1'048'576);
   EXPECT_EQ(OneLayer(R"("model_type":"hgrn")").recurrent, 8'192);
-  EXPECT_EQ(OneLayer(R"("model_type":"hgrn","use_short_conv":true)").convolution, 2 * 2048 * 4 * 2);
+  EXPECT_EQ(OneLayer(R"("model_type":"hgrn","use_short_conv":true)").convolution, 2 * 2048 * 3 * 4);
   const auto mamba = OneLayer(R"("model_type":"mamba2")");
   EXPECT_EQ(mamba.recurrent, 2'097'152);
-  EXPECT_EQ(mamba.convolution, 34'816);
+  EXPECT_EQ(mamba.convolution, 52'224);
   const auto rwkv = OneLayer(R"("model_type":"rwkv6")");
   EXPECT_EQ(rwkv.recurrent, 2'097'152);
-  EXPECT_EQ(rwkv.convolution, 2 * 2048 * 2);  // two token shifts
+  EXPECT_EQ(rwkv.convolution, 2 * 2048 * 4);  // two token shifts
   // A softmax layer of an RWKV6 hybrid keeps the channel mix's shift.
   EXPECT_EQ(OneLayer(R"("model_type":"rwkv6","attn":{"layers":[0],"num_heads":32})").convolution,
-            2048 * 2);
+            2048 * 4);
 }
 
 TEST(Accounting, KeysAndValuesGrowWithTheLengthUpToTheWindow) {
@@ -101,7 +101,7 @@ TEST(Accounting, NatsLAsItsTableSays) {
       "hidden_size":1024,"head_dim":128)";
   const auto empty = OneLayer(natsl, 0);
   EXPECT_EQ(empty.recurrent, 2 * 786'432 + 24 + 4'096);
-  EXPECT_EQ(empty.convolution, 24'576);
+  EXPECT_EQ(empty.convolution, 36'864);
   EXPECT_EQ(empty.kv, 0);
   EXPECT_EQ(OneLayer(natsl, 63).kv, 294'912);  // the current chunk
   // 10 complete chunks: none, half, all of them kept.
