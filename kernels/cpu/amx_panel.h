@@ -9,7 +9,7 @@
 
 #if NATSL_AMX
 NATSL_AMX_BEGIN
-namespace natsl::kernels::NATSL_AMX_NAMESPACE {
+namespace natsl::kernels::amx {
 
 constexpr int64_t kChunk = kPageTokens;
 constexpr int64_t kPanel = 64;
@@ -107,6 +107,6 @@ inline void MultiplyScores(const Operand& left, const Operand& right, int64_t ro
   }
 }
 
-}  // namespace natsl::kernels::NATSL_AMX_NAMESPACE
+}  // namespace natsl::kernels::amx
 NATSL_AMX_END
 #endif  // NATSL_AMX

@@ -3,7 +3,6 @@
 // products:
 //   R = beta v - (beta p K) S0;  U = T R;  o = (scale p Q) S0 + P U;  S = p_n S0 + K^T (D(n,.) U)
 // T is computed in float32, block by block, from the diagonal down.
-#define NATSL_AMX_PIECES 2
 #include "kernels/cpu/amx_panel.h"
 #include "kernels/cpu/delta_rule_chunks.h"
 #include "kernels/cpu/mixer_chunked.h"
@@ -15,7 +14,7 @@ NATSL_AMX_BEGIN
 namespace natsl::kernels {
 namespace {
 
-using namespace NATSL_AMX_NAMESPACE;
+using namespace amx;
 
 constexpr int64_t kSquare = kChunk * kChunk;
 

@@ -3,7 +3,6 @@
 // of exp(g) <= 1: the second half of 32 tokens against the first (queries carry the decay from the
 // half's start, keys the decay to their half's end), inside a half the second block of 16 against
 // the first likewise, and inside a block token by token.
-#define NATSL_AMX_PIECES 3
 #include "kernels/cpu/amx_panel.h"
 #include "kernels/cpu/linear_attention_chunks.h"
 #include "kernels/cpu/mixer_chunked.h"
@@ -15,7 +14,7 @@ NATSL_AMX_BEGIN
 namespace natsl::kernels {
 namespace {
 
-using namespace NATSL_AMX_NAMESPACE;
+using namespace amx;
 
 constexpr int64_t kBlockTokens = 16, kHalfTokens = 32;
 constexpr int64_t kSquare = kChunk * kChunk;
