@@ -183,7 +183,8 @@ struct DeltaSetup {
     state = Normals(2 * shape.heads * shape.key_dim * shape.value_dim, DType::kFloat32);
     std::mt19937 engine(7);
     std::vector<uint8_t> flags(static_cast<size_t>(plan.plan.max_chunks * shape.heads));
-    for (uint8_t& flag : flags) flag = engine() % 1000 < shape.softmax_share * 1000 ? 1 : 0;
+    for (uint8_t& flag : flags)
+      flag = static_cast<double>(engine() % 1000) < shape.softmax_share * 1000 ? 1 : 0;
     softmax = Upload(flags);
     start = Normals(2 * shape.heads * shape.key_dim * shape.value_dim, DType::kFloat32);
     log = Normals(2 * shape.heads, DType::kFloat32);
@@ -440,7 +441,7 @@ struct AttentionSetup {
     slots = Upload(std::vector<int32_t>{0});
     std::mt19937 engine(7);
     std::vector<uint8_t> flags(static_cast<size_t>(plan.plan.max_chunks * groups));
-    for (uint8_t& flag : flags) flag = engine() % 1000 < share * 1000 ? 1 : 0;
+    for (uint8_t& flag : flags) flag = static_cast<double>(engine() % 1000) < share * 1000 ? 1 : 0;
     softmax = Upload(flags);
     pool = {dtype, keys->as(), values->as(), heads, key_dim, value_dim};
     table = {table_pages->as<int32_t>(), counts->as<int32_t>(),    groups, max_pages,
@@ -478,7 +479,7 @@ struct AttentionSetup {
     for (int64_t g = 0; g < groups; ++g) {
       int64_t kept = 0;
       for (int64_t c = 0; c < tokens / 64; ++c) {
-        scores += static_cast<double>(heads) * 64 * (kept * 64 + 32.5);
+        scores += static_cast<double>(heads) * 64 * (static_cast<double>(kept) * 64 + 32.5);
         kept += flags[static_cast<size_t>(c * groups + g)];
       }
       held += static_cast<double>(kept * 64 * heads);
