@@ -13,9 +13,11 @@
 #include "cli/verbs/inspect.h"
 #include "cli/verbs/latency.h"
 #include "cli/verbs/list.h"
+#include "cli/verbs/report.h"
 #include "cli/verbs/rescore.h"
 #include "cli/verbs/run.h"
 #include "core/error.h"
+#include "evaluators/response_codec.h"
 
 namespace natsl::cli {
 namespace {
@@ -89,6 +91,7 @@ int Dispatch(const std::vector<std::string>& arguments) {
   AddList(app);
   AddInspect(app);
   AddCheck(app, context);
+  AddReport(app);
   AddRescore(app);
   AddLatency(app, context);
   AddCompare(app, context);
@@ -109,7 +112,7 @@ int Dispatch(const std::vector<std::string>& arguments) {
               << "\n";
   } else if (app.get_subcommands().empty()) {
     throw UsageError(
-        "no verb given: run, latency, list, inspect, check, rescore, compare, data (see "
+        "no verb given: run, latency, list, inspect, check, report, rescore, compare, data (see "
         "natsl-bench "
         "--help)");
   }
@@ -121,6 +124,12 @@ int Dispatch(const std::vector<std::string>& arguments) {
 }  // namespace
 
 const char* ProgramVersion() { return NATSL_VERSION; }
+
+std::vector<std::pair<std::string, std::string>> ProgramVersions() {
+  return {{"natsl-bench", ProgramVersion()},
+          {"compiler", __VERSION__},
+          {"stored answers", std::to_string(evaluators::kResponseSchema)}};
+}
 
 int RunMain(const std::vector<std::string>& arguments) {
   std::ios::sync_with_stdio(false);

@@ -26,5 +26,7 @@ int RunMain(const std::vector<std::string>& arguments);
 
 /// "0.1.0".
 const char* ProgramVersion();
+/// What the program is built of, by name: for reports.
+std::vector<std::pair<std::string, std::string>> ProgramVersions();
 
 }  // namespace natsl::cli

@@ -1,12 +1,12 @@
 #include "cli/finish_run.h"
 
-#include <algorithm>
-
 #include "core/files.h"
 #include "evaluators/aggregate.h"
 #include "evaluators/score.h"
 #include "reports/results_json.h"
 #include "reports/run_markdown.h"
+#include "reports/runs_page.h"
+#include "reports/samples_jsonl.h"
 #include "tasks/registry.h"
 
 namespace natsl::cli {
@@ -44,12 +44,6 @@ std::vector<reports::GroupRecord> Groups(const std::string& task_list,
   return records;
 }
 
-std::string FileName(const std::string& task) {
-  std::string name = "samples_" + task + ".jsonl";
-  std::replace(name.begin(), name.end(), '/', '_');
-  return name;
-}
-
 }  // namespace
 
 reports::LogSamples ToLogSamples(const std::string& name) {
@@ -63,14 +57,17 @@ void FinishRun(const std::vector<evaluators::SelectedTask>& tasks,
                const std::string& task_list, reports::LogSamples log_samples, int threads,
                const std::filesystem::path& folder, reports::RunRecord& record) {
   for (size_t t = 0; t < tasks.size(); ++t) {
-    reports::SamplesWriter writer(folder / FileName(tasks[t].name), log_samples);
+    reports::SamplesWriter writer(folder / reports::SamplesFileName(tasks[t].name), log_samples);
     record.tasks.push_back(
         evaluators::ScoreTask(tasks[t], plan.slots[t], answers, threads,
                               [&](const reports::SampleRecord& row) { writer.Add(row); }));
+    record.tasks.back().prompts_sha256 = plan.task_fingerprints[t];
     writer.Finish();
   }
   record.groups = Groups(task_list, record.tasks);
   core::WriteFileAtomic(folder / "report.md", reports::RunMarkdown(record));
+  core::WriteFileAtomic(folder / "report.html",
+                        reports::RunsHtml({{record.model.name, record, {}}}));
   core::WriteFileAtomic(folder / "results.json", reports::ResultsJson(record));
 }
 

@@ -25,10 +25,8 @@ std::vector<int32_t> Encode(const evaluators::RequestPlan& plan, evaluators::Req
                                         request.max_new_tokens, request.middle_truncate_to)
         .ids;
   }
-  const auto windows = model_adapters::RollingWindows(
-      model_adapters::EncodeText(tokenizer, plan.rolling[index].text, bos),
-      model_adapters::PrefixToken(tokenizer),
-      std::min(max_length, plan.rolling[index].max_length.value_or(max_length)));
+  const auto windows =
+      model_adapters::EncodeRolling(tokenizer, plan.rolling[index], bos, max_length).windows;
   if (windows.empty()) return {};
   return {windows.front().ids.begin(), windows.front().ids.end() - 1};
 }
@@ -58,8 +56,7 @@ std::string FirstIdsToJson(const std::vector<evaluators::SelectedTask>& tasks) {
 
 void FirstIdsFromJson(const std::string& text, std::vector<evaluators::SelectedTask>& tasks) {
   if (text.empty()) return;
-  const core::Json json =
-      core::ParseJson(text, "journal.sqlite", ErrorCode::kData);
+  const core::Json json = core::ParseJson(text, "journal.sqlite", ErrorCode::kData);
   for (size_t t = 0; t < tasks.size() && t < json.size(); ++t) {
     tasks[t].first_request_ids = json[t].get<std::vector<int32_t>>();
   }

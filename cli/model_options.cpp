@@ -73,6 +73,9 @@ void AddModelOptions(CLI::App& app, ModelOptions& options) {
       ->check(SeedNumber());
   app.add_flag("--no-prefix-sharing", options.no_prefix_sharing,
                "Compute every request from its start");
+  app.add_flag("--deterministic", options.deterministic,
+               "A request's answer is the same, to the bit, whatever other requests there are: "
+               "nothing is packed; slower (--plan tells by how much)");
 }
 
 void AddTextOptions(CLI::App& app, ModelOptions& options) {
@@ -148,6 +151,10 @@ std::unique_ptr<model_adapters::TokenModel> OpenTokenModel(const ModelOptions& o
     RequireModelExists(options);  // first: what is wrong with the string may be a key in it
     throw UsageError("--model {}: this needs a checkpoint folder", options.model);
   }
+  return model_adapters::OpenNativeModel(options.model, ToOpenOptions(options));
+}
+
+model_adapters::OpenOptions ToOpenOptions(const ModelOptions& options) {
   model_adapters::OpenOptions open;
   open.device = options.device;
   open.dtype = options.dtype;
@@ -156,7 +163,8 @@ std::unique_ptr<model_adapters::TokenModel> OpenTokenModel(const ModelOptions& o
   open.max_length = options.max_length;
   open.random_weights_seed = options.random_weights;
   open.share_prefixes = !options.no_prefix_sharing;
-  return model_adapters::OpenNativeModel(options.model, open);
+  open.deterministic = options.deterministic;
+  return open;
 }
 
 std::unique_ptr<model_adapters::LanguageModel> OpenLanguageModel(const ModelOptions& options) {
@@ -172,19 +180,30 @@ std::unique_ptr<model_adapters::LanguageModel> OpenLanguageModel(const ModelOpti
   if (options.model.starts_with(model_adapters::kProcessPrefix)) {
     return model_adapters::OpenProcessModel(options.model);
   }
+  if (options.model.starts_with(model_adapters::kOpenAiPrefix)) {
+    return model_adapters::OpenServedModel(
+        options.model, {options.tokenizer, options.max_length, ToTextOptions(options)});
+  }
+  // The tokenizer first: it is the cheaper one to be wrong.
+  std::shared_ptr<const model_adapters::Tokenizer> tokenizer = OpenModelTokenizer(options);
+  return WithTokenizer(OpenTokenModel(options), std::move(tokenizer), options);
+}
+
+model_adapters::TextOptions ToTextOptions(const ModelOptions& options) {
   model_adapters::TextOptions text;
   text.bos = ToBosPolicy(options.bos);
   text.truncation = options.truncation == "error"  ? model_adapters::TruncationPolicy::kError
                     : options.truncation == "skip" ? model_adapters::TruncationPolicy::kSkip
                                                    : model_adapters::TruncationPolicy::kLeft;
   text.threads = options.threads;
-  if (options.model.starts_with(model_adapters::kOpenAiPrefix)) {
-    return model_adapters::OpenServedModel(options.model,
-                                           {options.tokenizer, options.max_length, text});
-  }
-  // The tokenizer first: it is the cheaper one to be wrong.
-  std::shared_ptr<const model_adapters::Tokenizer> tokenizer = OpenModelTokenizer(options);
-  return model_adapters::MakeTokenizedModel(OpenTokenModel(options), std::move(tokenizer), text);
+  return text;
+}
+
+std::unique_ptr<model_adapters::LanguageModel> WithTokenizer(
+    std::unique_ptr<model_adapters::TokenModel> model,
+    std::shared_ptr<const model_adapters::Tokenizer> tokenizer, const ModelOptions& options) {
+  return model_adapters::MakeTokenizedModel(std::move(model), std::move(tokenizer),
+                                            ToTextOptions(options));
 }
 
 }  // namespace natsl::cli

@@ -28,6 +28,7 @@ struct ModelOptions {
   std::optional<int64_t> max_length;
   std::optional<uint64_t> random_weights;
   bool no_prefix_sharing = false;
+  bool deterministic = false;
 };
 
 /// What the model reads: device, dtype, threads, ...
@@ -43,8 +44,15 @@ void RequireModelExists(const ModelOptions& options);
 model_adapters::BosPolicy ToBosPolicy(const std::string& name);
 /// The tokenizer of a checkpoint, or the one that --tokenizer names.
 std::shared_ptr<const model_adapters::Tokenizer> OpenModelTokenizer(const ModelOptions& options);
+model_adapters::TextOptions ToTextOptions(const ModelOptions& options);
+model_adapters::OpenOptions ToOpenOptions(const ModelOptions& options);
 std::unique_ptr<model_adapters::TokenModel> OpenTokenModel(const ModelOptions& options);
-/// A checkpoint folder, `openai:URL,...`, `process:CMD`, `scripted:FILE`, or `checked:A,B` where A and B may carry "@float32",
+/// A token model with its tokenizer and the text options.
+std::unique_ptr<model_adapters::LanguageModel> WithTokenizer(
+    std::unique_ptr<model_adapters::TokenModel> model,
+    std::shared_ptr<const model_adapters::Tokenizer> tokenizer, const ModelOptions& options);
+/// A checkpoint folder, `openai:URL,...`, `process:CMD`, `scripted:FILE`, or `checked:A,B` where A
+/// and B may carry "@float32",
 /// "@bfloat16", "@cpu", "@cuda" behind the path.
 std::unique_ptr<model_adapters::LanguageModel> OpenLanguageModel(const ModelOptions& options);
 

@@ -1,9 +1,11 @@
 #include "cli/run_options.h"
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 
 #include "cli/app.h"
 #include "cli/settings.h"
+#include "core/json.h"
 #include "evaluators/response_codec.h"
 
 namespace natsl::cli {
@@ -31,13 +33,34 @@ std::vector<reports::Setting> ResultSettings(const CLI::App& app,
   return CollectSettings(app, from_file, {"output", "cache", "plan", "quiet", "overwrite"});
 }
 
+namespace {
+
+/// The same file or folder is the same setting, however its path is written; nothing else is.
+std::string Resolved(const reports::Setting& setting) {
+  static const std::set<std::string> paths = {"model", "tokenizer", "ids", "fewshot-from"};
+  if (!paths.contains(setting.name)) return setting.value_json;
+  const core::Json value =
+      core::ParseJson(setting.value_json, "--" + setting.name, ErrorCode::kInternal);
+  if (!value.is_string()) return setting.value_json;
+  std::string prefix, path = value.get<std::string>();
+  if (const size_t colon = path.find(':'); setting.name == "model" && !IsNative(path)) {
+    prefix = path.substr(0, colon + 1);
+    path = path.substr(colon + 1);
+  }
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) return setting.value_json;
+  return core::Json(prefix + std::filesystem::canonical(path, error).string()).dump();
+}
+
+}  // namespace
+
 evaluators::Identity SettingsIdentity(const std::vector<reports::Setting>& settings) {
   evaluators::Identity identity;
   identity.emplace_back("program", ProgramVersion());
   identity.emplace_back("answers schema", std::to_string(evaluators::kResponseSchema));
   for (const reports::Setting& setting : settings) {
     if (setting.name == "log-samples" || setting.name == "data") continue;
-    identity.emplace_back("--" + setting.name, setting.value_json);
+    identity.emplace_back("--" + setting.name, Resolved(setting));
   }
   return identity;
 }

@@ -63,11 +63,13 @@ void AddTaskSelection(CLI::App& app, TaskSelection& selection) {
   app.add_option("--ids", selection.ids, "Only the documents whose ids stand in FILE, one a line")
       ->excludes(limit)
       ->excludes(sample);
-  app.add_option("--num-fewshot", selection.num_fewshot, "Examples before each document")
-      ->check(WholeNumber(0, 10000));
+  CLI::Option* count =
+      app.add_option("--num-fewshot", selection.num_fewshot, "Examples before each document")
+          ->check(WholeNumber(0, 10000));
   app.add_option("--fewshot-from", selection.fewshot_from,
                  "A file to draw examples from, or first:N (the first N records are the pool, the "
-                 "rest is evaluated); default: the protocol's split");
+                 "rest is evaluated); default: the protocol's split")
+      ->needs(count);
   app.add_option("--fewshot-sampler", selection.fewshot_sampler, "How examples are drawn")
       ->check(CLI::IsMember({"random", "first_n"}))
       ->capture_default_str();

@@ -5,6 +5,7 @@
 #include "core/cast.h"
 #include "core/error.h"
 #include "core/statistics/group.h"
+#include "core/statistics/proportion.h"
 #include "tasks/metrics/aggregation.h"
 
 namespace natsl::evaluators {
@@ -15,6 +16,43 @@ namespace statistics = core::statistics;
 reports::Number ToNumber(const statistics::Estimate& estimate) {
   if (!estimate.has_value()) return reports::Number::Missing(estimate.because());
   return reports::Number::Of(estimate.value());
+}
+
+constexpr double kNormal95 = 1.959963984540054;
+
+/// The normal interval, where there is an error.
+void AddNormalInterval(reports::MetricRecord& record) {
+  if (!record.value.value || !record.standard_error.value) {
+    record.low = record.high = reports::Number::Missing(
+        record.value.value ? record.standard_error.reason : record.value.reason);
+    return;
+  }
+  const double half = kNormal95 * *record.standard_error.value;
+  record.low = reports::Number::Of(*record.value.value - half);
+  record.high = reports::Number::Of(*record.value.value + half);
+  record.interval_method = "normal";
+}
+
+/// Wilson's interval for the mean of documents that are right or wrong, else the normal one.
+void AddInterval(const tasks::MetricCard& card, const std::vector<std::vector<double>>& values,
+                 reports::MetricRecord& record) {
+  const bool mean = card.aggregation == tasks::Aggregation::kMean ||
+                    card.aggregation == tasks::Aggregation::kMeanWithoutError;
+  int64_t right = 0;
+  for (const std::vector<double>& value : values) {
+    if (!mean || value.size() != 1 || (value[0] != 0 && value[0] != 1)) {
+      return AddNormalInterval(record);
+    }
+    right += value[0] == 1;
+  }
+  const statistics::Interval interval = statistics::WilsonInterval(right, core::Size(values));
+  const auto scaled = [&](const statistics::Estimate& end) {
+    return end.has_value() ? reports::Number::Of(end.value() * card.scale)
+                           : reports::Number::Missing(end.because());
+  };
+  record.low = scaled(interval.low);
+  record.high = scaled(interval.high);
+  record.interval_method = "wilson";
 }
 
 const reports::MetricRecord* FindMetric(const reports::TaskRecord& task, const std::string& name,
@@ -61,6 +99,7 @@ reports::MetricRecord ColumnAverage(const tasks::GroupEntry& group,
                        : !missing_error.empty()
                            ? reports::Number::Missing(missing_error)
                            : ToNumber(statistics::UnweightedGroupError(errors));
+  AddNormalInterval(row);
   return row;
 }
 
@@ -95,13 +134,14 @@ reports::MetricRecord Aggregate(const tasks::MetricCard& card,
   record.n = core::Size(values);
   if (values.empty()) {
     record.value = reports::Number::Missing("no evaluated document has this metric");
-    record.standard_error = record.value;
+    record.standard_error = record.low = record.high = record.value;
     return record;
   }
   const tasks::metrics::Aggregate aggregate =
       tasks::metrics::AggregateMetric(card, values, core::statistics::kDefaultReplicates, threads);
   record.value = ToNumber(aggregate.value);
   record.standard_error = ToNumber(aggregate.error);
+  AddInterval(card, values, record);
   return record;
 }
 
@@ -151,6 +191,7 @@ reports::GroupRecord AggregateGroup(const tasks::GroupEntry& group,
                          : group.weight_by_size
                              ? ToNumber(statistics::PooledGroupError(errors, sizes))
                              : ToNumber(statistics::UnweightedGroupError(errors));
+    AddNormalInterval(row);
     record.metrics.push_back(std::move(row));
   }
   return record;

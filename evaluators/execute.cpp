@@ -6,6 +6,8 @@
 #include "core/cast.h"
 #include "core/error.h"
 #include "evaluators/response_codec.h"
+#include "evaluators/running_score.h"
+#include "model_adapters/request_error.h"
 
 namespace natsl::evaluators {
 namespace {
@@ -71,12 +73,16 @@ class Collector final : public BatchListener {
         cache.emplace_back(options_.cache->Key(requests_[index]), bytes);
       }
       journal.emplace_back(static_cast<int64_t>(index), std::move(bytes));
+      if (options_.running != nullptr) {
+        options_.running->OnAnswer({kind_, static_cast<int64_t>(index)}, totals_);
+      }
     }
     if (options_.journal != nullptr && !journal.empty()) options_.journal->Append(kind_, journal);
     if (!cache.empty()) options_.cache->Append(cache);
     ++totals_.batches;
     totals_.computed_tokens += tokens;
     if (options_.progress != nullptr) {
+      if (options_.running != nullptr) options_.progress->SetStatus(options_.running->Text());
       options_.progress->Advance(core::Size(journal), weight, tokens);
     }
   }
@@ -133,16 +139,24 @@ bool ExecuteKind(RequestKind kind, const std::vector<Request>& requests, Languag
   if (options.cache != nullptr) ReadCache(kind, requests, options, answers, origin);
   int64_t wanted = 0, weight = 0;
   for (size_t i = 0; i < requests.size(); ++i) {
-    if (origin[i] != Origin::kNone) continue;
-    ++wanted;
-    weight += Weight(requests[i]);
+    if (origin[i] == Origin::kNone) {
+      ++wanted;
+      weight += Weight(requests[i]);
+    } else if (options.running != nullptr) {
+      options.running->OnAnswer({kind, static_cast<int64_t>(i)}, totals);
+    }
   }
   if (wanted == 0) return true;
   if (options.stop_requested()) return false;
   if (options.progress != nullptr) options.progress->Begin(Name(kind), wanted, weight);
   std::vector<Result> computed(requests.size());
   Collector<Request, Result> collector(kind, requests, computed, answers, origin, totals, options);
-  Call(model, requests, computed, collector);
+  try {
+    Call(model, requests, computed, collector);
+  } catch (const model_adapters::RequestError& error) {
+    if (!options.asker) throw;
+    throw error.WithContext(options.asker({kind, static_cast<int64_t>(error.request())}));
+  }
   if (options.progress != nullptr) options.progress->End();
   for (size_t i = 0; i < requests.size(); ++i) {
     if (origin[i] != Origin::kNone) continue;

@@ -27,11 +27,16 @@ struct Answers {
   tasks::Response At(RequestSlot slot) const;
 };
 
+class RunningScore;
+
 struct ExecuteOptions {
-  Journal* journal = nullptr;      ///< may be absent
-  ResponseCache* cache = nullptr;  ///< may be absent
-  Progress* progress = nullptr;    ///< may be absent
+  Journal* journal = nullptr;       ///< may be absent
+  ResponseCache* cache = nullptr;   ///< may be absent
+  Progress* progress = nullptr;     ///< may be absent
+  RunningScore* running = nullptr;  ///< may be absent
   std::function<bool()> stop_requested = [] { return false; };
+  /// Names who asks for a request that ends the run; may be absent.
+  std::function<std::string(RequestSlot)> asker;
 };
 
 Answers Execute(const RequestPlan& plan, model_adapters::LanguageModel& model,

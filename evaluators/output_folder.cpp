@@ -112,7 +112,8 @@ void OutputFolder::RemoveFiles(bool unfinished_only) const {
     const bool unfinished = name.ends_with(".tmp");
     const bool of_a_run =
         name.starts_with("journal.sqlite") || name.starts_with("results.json") ||
-        name.starts_with("report.md") || name.starts_with("timings.json") ||
+        name.starts_with("report.md") || name.starts_with("report.html") ||
+        name.starts_with("timings.json") ||
         (name.starts_with("samples_") && (unfinished || name.ends_with(".jsonl")));
     if (of_a_run && (unfinished || !unfinished_only)) ours.push_back(entry.path());
   }

@@ -57,7 +57,8 @@ std::string Progress::Line() const {
   if (tokens_ > 0 && seconds > 0) {
     line += fmt::format(", {:.0f} tokens/s", static_cast<double>(tokens_) / seconds);
   }
-  if (done_ >= requests_) return line + fmt::format(", {}", FormatDuration(elapsed_ns));
+  const std::string status = status_.empty() ? "" : "; " + status_;
+  if (done_ >= requests_) return line + fmt::format(", {}", FormatDuration(elapsed_ns)) + status;
   // Long requests end in many pieces, nearly together: from the first few an estimate is worthless.
   constexpr int64_t kLeastShare = 50;
   if (done_weight_ * kLeastShare >= weight_ && done_weight_ > 0) {
@@ -65,7 +66,7 @@ std::string Progress::Line() const {
                         static_cast<double>(done_weight_) * static_cast<double>(elapsed_ns);
     line += fmt::format(", {} left", FormatDuration(static_cast<int64_t>(left)));
   }
-  return line;
+  return line + status;
 }
 
 void Progress::Show(bool last) {

@@ -25,6 +25,9 @@ class Progress {
   /// left is estimated by).
   void Begin(const std::string& phase, int64_t requests, int64_t weight);
   void Advance(int64_t requests, int64_t weight, int64_t tokens);
+  /// What stands behind the line from now on: a task and its running score.
+  void SetStatus(const std::string& status) { status_ = status; }
+  bool quiet() const { return style_ == ProgressStyle::kQuiet; }
   void End();
   /// A line of its own, kept (phases, warnings).
   void Note(const std::string& text);
@@ -36,7 +39,7 @@ class Progress {
   ProgressStyle style_;
   const core::Clock& clock_;
   std::function<void(const std::string&)> write_;
-  std::string phase_;
+  std::string phase_, status_;
   int64_t requests_ = 0, done_ = 0, weight_ = 0, done_weight_ = 0, tokens_ = 0;
   int64_t started_ns_ = 0, shown_ns_ = 0;
   bool line_open_ = false;

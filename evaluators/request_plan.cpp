@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/cast.h"
+#include "core/error.h"
 #include "core/hash.h"
 #include "core/threads.h"
 
@@ -46,6 +47,21 @@ struct KeyWriter {
 
 std::string RequestKey(const tasks::Request& request) { return std::visit(KeyWriter{}, request); }
 
+std::string Asker(const RequestPlan& plan, const std::vector<SelectedTask>& tasks,
+                  RequestSlot slot) {
+  const auto t = static_cast<size_t>(
+      plan.owner[static_cast<size_t>(slot.kind)][static_cast<size_t>(slot.index)]);
+  for (size_t document = 0; document < plan.slots[t].size(); ++document) {
+    const std::vector<RequestSlot>& slots = plan.slots[t][document];
+    for (size_t i = 0; i < slots.size(); ++i) {
+      if (slots[i].kind != slot.kind || slots[i].index != slot.index) continue;
+      return fmt::format("task {}, document {}, request {}", tasks[t].name,
+                         tasks[t].task->Requests(tasks[t].documents[document]).id, i);
+    }
+  }
+  throw InternalError("no document asks for {} request {}", Name(slot.kind), slot.index);
+}
+
 int64_t RequestPlan::size() const {
   return core::Size(loglikelihood) + core::Size(rolling) + core::Size(generate);
 }
@@ -65,10 +81,13 @@ RequestPlan BuildRequestPlan(const std::vector<SelectedTask>& tasks, int threads
                   [&] { built[at] = selected.task->Requests(selected.documents[at]).requests; });
       }
     });
+    core::Sha256 own_hash;
     plan.slots[t].resize(selected.documents.size());
     for (size_t i = 0; i < built.size(); ++i) {
       for (tasks::Request& request : built[i]) {
-        hash.Update(RequestKey(request));
+        const std::string key = RequestKey(request);
+        hash.Update(key);
+        own_hash.Update(key);
         const RequestKind kind = KindOf(request);
         int64_t index = 0;
         if (auto* loglikelihood = std::get_if<tasks::LoglikelihoodRequest>(&request)) {
@@ -85,6 +104,7 @@ RequestPlan BuildRequestPlan(const std::vector<SelectedTask>& tasks, int threads
         plan.owner[static_cast<size_t>(kind)].push_back(static_cast<int32_t>(t));
       }
     }
+    plan.task_fingerprints.push_back(own_hash.Hex());
   }
   plan.fingerprint = hash.Hex();
   return plan;

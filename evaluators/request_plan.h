@@ -47,7 +47,8 @@ struct RequestPlan {
   std::vector<std::vector<std::vector<RequestSlot>>> slots;
   /// For each kind, [index] → task that asks.
   std::array<std::vector<int32_t>, kRequestKinds> owner;
-  std::string fingerprint;  ///< SHA-256 over every request in order
+  std::string fingerprint;                     ///< SHA-256 over every request in order
+  std::vector<std::string> task_fingerprints;  ///< the same of each task's own requests
 
   int64_t size() const;
 };
@@ -55,6 +56,10 @@ struct RequestPlan {
 /// Builds the requests of all selected documents on `threads` threads (0: all cores). The result
 /// doesn't depend on their number.
 RequestPlan BuildRequestPlan(const std::vector<SelectedTask>& tasks, int threads);
+
+/// "task piqa, document 12, request 1": who asks for a request, for messages.
+std::string Asker(const RequestPlan& plan, const std::vector<SelectedTask>& tasks,
+                  RequestSlot slot);
 
 /// Canonical text of a request: equal exactly where the model is asked the same.
 std::string RequestKey(const tasks::Request& request);

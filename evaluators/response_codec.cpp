@@ -2,82 +2,20 @@
 #include "evaluators/response_codec.h"
 
 #include <bit>
-#include <cstring>
-#include <type_traits>
-#include <vector>
 
-#include "core/cast.h"
-#include "core/error.h"
+#include "core/byte_stream.h"
 
 namespace natsl::evaluators {
 namespace {
 
+using core::ByteReader;
+using core::ByteWriter;
+
 static_assert(std::endian::native == std::endian::little, "stored answers are little-endian");
 
-class Writer {
- public:
-  template <typename T>
-  requires std::is_arithmetic_v<T>
-  void Put(T value) { bytes_.append(reinterpret_cast<const char*>(&value), sizeof(value)); }
-  void Put(const std::string& text) {
-    Put(core::Size(text));
-    bytes_ += text;
-  }
-  template <typename T>
-  void Put(const std::vector<T>& values) {
-    Put(core::Size(values));
-    bytes_.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
-  }
-  std::string Take() { return std::move(bytes_); }
+constexpr const char* kWhat = "a stored answer";
 
- private:
-  std::string bytes_;
-};
-
-class Reader {
- public:
-  explicit Reader(std::string_view bytes) : left_(bytes) {}
-
-  template <typename T>
-  requires std::is_arithmetic_v<T>
-  void Get(T& value) { std::memcpy(&value, Take(sizeof(T)).data(), sizeof(T)); }
-  void Get(bool& value) {
-    uint8_t byte = 0;
-    Get(byte);
-    value = byte != 0;
-  }
-  void Get(std::string& text) { text = Take(Length(1)); }
-  template <typename T>
-  void Get(std::vector<T>& values) {
-    const size_t bytes = Length(sizeof(T));
-    values.resize(bytes / sizeof(T));
-    if (bytes > 0) std::memcpy(values.data(), Take(bytes).data(), bytes);
-  }
-  void End() const {
-    if (!left_.empty()) throw Damaged();
-  }
-
- private:
-  static Error Damaged() {
-    return DataError("a stored answer is damaged: remove it and run again");
-  }
-  std::string_view Take(size_t count) {
-    if (count > left_.size()) throw Damaged();
-    const std::string_view taken = left_.substr(0, count);
-    left_.remove_prefix(count);
-    return taken;
-  }
-  size_t Length(size_t item) {
-    int64_t count = 0;
-    Get(count);
-    if (count < 0 || static_cast<uint64_t>(count) > left_.size() / item) throw Damaged();
-    return static_cast<size_t>(count) * item;
-  }
-
-  std::string_view left_;
-};
-
-void PutBase(Writer& out, const model_adapters::ResultBase& base) {
+void PutBase(ByteWriter& out, const model_adapters::ResultBase& base) {
   out.Put(base.context_tokens);
   out.Put(base.output_tokens);
   out.Put(base.truncated_tokens);
@@ -86,7 +24,7 @@ void PutBase(Writer& out, const model_adapters::ResultBase& base) {
   if (base.error) out.Put(*base.error);
 }
 
-void GetBase(Reader& in, model_adapters::ResultBase& base) {
+void GetBase(ByteReader& in, model_adapters::ResultBase& base) {
   in.Get(base.context_tokens);
   in.Get(base.output_tokens);
   in.Get(base.truncated_tokens);
@@ -100,7 +38,7 @@ void GetBase(Reader& in, model_adapters::ResultBase& base) {
 }  // namespace
 
 std::string Encode(const model_adapters::LoglikelihoodResult& result) {
-  Writer out;
+  ByteWriter out;
   PutBase(out, result);
   out.Put(result.log_prob);
   out.Put(static_cast<uint8_t>(result.is_greedy));
@@ -109,7 +47,7 @@ std::string Encode(const model_adapters::LoglikelihoodResult& result) {
 }
 
 std::string Encode(const model_adapters::RollingResult& result) {
-  Writer out;
+  ByteWriter out;
   PutBase(out, result);
   out.Put(result.log_prob);
   out.Put(result.token_log_probs);
@@ -118,7 +56,7 @@ std::string Encode(const model_adapters::RollingResult& result) {
 }
 
 std::string Encode(const model_adapters::GenerateResult& result) {
-  Writer out;
+  ByteWriter out;
   PutBase(out, result);
   out.Put(result.text);
   out.Put(result.ids);
@@ -127,7 +65,7 @@ std::string Encode(const model_adapters::GenerateResult& result) {
 }
 
 void Decode(std::string_view bytes, model_adapters::LoglikelihoodResult& result) {
-  Reader in(bytes);
+  ByteReader in(bytes, kWhat);
   GetBase(in, result);
   in.Get(result.log_prob);
   in.Get(result.is_greedy);
@@ -136,7 +74,7 @@ void Decode(std::string_view bytes, model_adapters::LoglikelihoodResult& result)
 }
 
 void Decode(std::string_view bytes, model_adapters::RollingResult& result) {
-  Reader in(bytes);
+  ByteReader in(bytes, kWhat);
   GetBase(in, result);
   in.Get(result.log_prob);
   in.Get(result.token_log_probs);
@@ -145,7 +83,7 @@ void Decode(std::string_view bytes, model_adapters::RollingResult& result) {
 }
 
 void Decode(std::string_view bytes, model_adapters::GenerateResult& result) {
-  Reader in(bytes);
+  ByteReader in(bytes, kWhat);
   GetBase(in, result);
   in.Get(result.text);
   in.Get(result.ids);

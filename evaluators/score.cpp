@@ -191,7 +191,10 @@ reports::TaskRecord Describe(const SelectedTask& selected) {
   record.evaluated = core::Size(selected.documents);
   record.subset = selected.subset;
   record.data_sha256 = selected.task->DataFingerprint();
-  record.first_request_ids = selected.first_request_ids;
+  const std::vector<int32_t>& ids = selected.first_request_ids;
+  const auto shown = static_cast<std::ptrdiff_t>(std::min<size_t>(8, ids.size()));
+  record.first_request = {
+      core::Size(ids), {ids.begin(), ids.begin() + shown}, {ids.end() - shown, ids.end()}};
   record.deviations = card.deviations;
   record.warnings = selected.task->Warnings();
   return record;

@@ -147,6 +147,25 @@ WholeWindows EncodeWholeWindows(const Tokenizer& tokenizer, const RollingRequest
   return out;
 }
 
+EncodedRolling EncodeRolling(const Tokenizer& tokenizer, const RollingRequest& request,
+                             BosPolicy bos, int64_t max_length) {
+  EncodedRolling out;
+  if (request.whole_windows) {
+    const int64_t window = request.max_length.value_or(max_length);
+    WholeWindows whole = EncodeWholeWindows(tokenizer, request, bos, window);
+    out.windows = std::move(whole.windows);
+    out.scored_bytes = whole.scored_bytes;
+    out.output_tokens = window * core::Size(out.windows);
+    if (out.windows.empty()) out.missing = std::max<int64_t>(1, window + 1 - whole.text_tokens);
+    return out;
+  }
+  const std::vector<TokenId> ids = EncodeText(tokenizer, request.text, bos);
+  out.output_tokens = core::Size(ids);
+  out.windows = RollingWindows(ids, PrefixToken(tokenizer),
+                               std::min(request.max_length.value_or(max_length), max_length));
+  return out;
+}
+
 EncodedPrompt EncodePrompt(const Tokenizer& tokenizer, const std::string& prompt, BosPolicy bos,
                            int64_t max_length, int64_t max_new_tokens,
                            std::optional<int64_t> middle_truncate_to) {
@@ -182,6 +201,24 @@ EncodedPrompt EncodePrompt(const Tokenizer& tokenizer, const std::string& prompt
   }
   if (encoded.ids.empty()) encoded.ids = {PrefixToken(tokenizer)};
   return encoded;
+}
+
+bool MeetsStop(const Tokenizer& tokenizer, std::span<const TokenId> ids,
+               const std::vector<std::string>& stops) {
+  size_t longest = 0;
+  for (const std::string& stop : stops) {
+    // Every text holds the empty string: the reference stops after one token, and cuts nothing.
+    if (stop.empty()) return true;
+    longest = std::max(longest, stop.size());
+  }
+  // Only the last ids are decoded unless they hold one: a string of n bytes lies within the last
+  // n + a few ids.
+  const size_t tail = std::min(ids.size(), longest + 8);
+  std::string text = tokenizer.Decode(ids.last(tail), true);
+  if (!CutAtStops(text, stops)) return false;
+  if (tail == ids.size()) return true;
+  text = tokenizer.Decode(ids, true);
+  return CutAtStops(text, stops);
 }
 
 bool CutAtStops(std::string& text, const std::vector<std::string>& stops) {

@@ -53,6 +53,17 @@ struct WholeWindows {
 WholeWindows EncodeWholeWindows(const Tokenizer& tokenizer, const RollingRequest& request,
                                 BosPolicy bos, int64_t max_length);
 
+/// What a model computes for one rolling request, of either kind, and what is known of the result
+/// before it does.
+struct EncodedRolling {
+  std::vector<TokenScoreRequest> windows;
+  int64_t output_tokens = 0;  ///< scored ids
+  int64_t scored_bytes = 0;   ///< whole_windows only
+  int64_t missing = 0;        ///< whole_windows: ids that a text too short for one window lacks
+};
+EncodedRolling EncodeRolling(const Tokenizer& tokenizer, const RollingRequest& request,
+                             BosPolicy bos, int64_t max_length);
+
 struct EncodedPrompt {
   std::vector<TokenId> ids;  ///< never empty
   int64_t dropped = 0;
@@ -64,6 +75,10 @@ struct EncodedPrompt {
 EncodedPrompt EncodePrompt(const Tokenizer& tokenizer, const std::string& prompt, BosPolicy bos,
                            int64_t max_length, int64_t max_new_tokens,
                            std::optional<int64_t> middle_truncate_to);
+
+/// Whether the text of newly generated ids holds a stop string. An empty one is met at once.
+bool MeetsStop(const Tokenizer& tokenizer, std::span<const TokenId> ids,
+               const std::vector<std::string>& stops);
 
 /// Cuts at the first occurrence of each stop string, one after the other; empty ones are ignored.
 /// Returns whether anything was cut.

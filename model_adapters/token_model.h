@@ -120,6 +120,10 @@ class TokenModel {
                      BatchListener& listener) = 0;
   virtual void Generate(std::span<const TokenGenerateRequest> requests,
                         std::span<TokenGeneration> results, BatchListener& listener) = 0;
+  /// Gives each request to one of `parts` processes, so that they have about the same number of
+  /// tokens to compute and planned batches stay whole. A pure function, as the plan is.
+  virtual std::vector<int> Split(std::span<const TokenScoreRequest> requests, int parts) const;
+  virtual std::vector<int> Split(std::span<const TokenGenerateRequest> requests, int parts) const;
   virtual std::unique_ptr<Session> NewSession(int64_t batch) = 0;
   /// One forward pass over `ids`, fed in pieces of `pieces` tokens (empty: all at once) to test
   /// that state is carried right.
@@ -145,6 +149,9 @@ struct OpenOptions {
   std::optional<int64_t> max_length;            ///< overrides the config's
   std::optional<uint64_t> random_weights_seed;  ///< no weights file: draw them
   bool share_prefixes = true;
+  /// A request's result is the same whatever other requests there are: nothing is packed, and only
+  /// requests with the same context share it.
+  bool deterministic = false;
   /// NAtS-L: chunks go to softmax attention with this probability, drawn per chunk and head from a
   /// fixed seed, instead of by their scores (speed work on random weights).
   std::optional<double> forced_softmax_share;

@@ -2,18 +2,21 @@
 #include "model_adapters/tokenized_model.h"
 
 #include <algorithm>
+#include <future>
 #include <numeric>
 
 #include "core/cast.h"
 #include "core/check.h"
 #include "core/threads.h"
+#include "model_adapters/request_error.h"
 
 namespace natsl::model_adapters {
 namespace {
 
-/// Token requests made of text requests: which text request each belongs to. Text requests without
-/// token requests (failed, skipped, empty) are answered at once.
+/// Token requests made of text requests [base, base + first.size() - 1): which text request each
+/// belongs to. Text requests without token requests (failed, skipped, empty) are answered at once.
 struct Ownership {
+  size_t base = 0;
   std::vector<size_t> owner;  ///< [token requests]
   std::vector<size_t> first;  ///< [text requests + 1] into the token requests
 };
@@ -36,8 +39,9 @@ class OwnerListener final : public BatchListener {
     std::vector<size_t> texts;
     for (const size_t index : finished) {
       const size_t text = ownership_.owner[index];
-      NATSL_CHECK(open_[text] > 0);
-      if (--open_[text] > 0) continue;
+      size_t& open = open_[text - ownership_.base];
+      NATSL_CHECK(open > 0);
+      if (--open > 0) continue;
       finish_(text);
       texts.push_back(text);
     }
@@ -89,9 +93,9 @@ class TokenizedModel final : public LanguageModel {
 
   void Loglikelihood(std::span<const LoglikelihoodRequest> requests,
                      std::span<LoglikelihoodResult> results, BatchListener& listener) override {
-    std::vector<std::vector<TokenScoreRequest>> parts(requests.size());
-    ForEach(requests.size(), [&](size_t i) {
-      Guarded(results[i], [&] {
+    const auto encode = [&](size_t i) {
+      std::vector<TokenScoreRequest> parts;
+      Guarded(i, results[i], [&] {
         const EncodedPair pair =
             EncodePair(*tokenizer_, requests[i].context, requests[i].continuation, options_.bos,
                        info_.max_length);
@@ -102,114 +106,137 @@ class TokenizedModel final : public LanguageModel {
         request.scored_from = core::Size(pair.context);
         results[i].context_tokens = request.scored_from;
         results[i].output_tokens = core::Size(pair.continuation);
-        parts[i].push_back(std::move(request));
+        parts.push_back(std::move(request));
       });
-    });
-    ScoreParts(parts, results, listener, [&](size_t i, std::span<const TokenScore> scores) {
+      return parts;
+    };
+    ScoreAll(results, listener, encode, [&](size_t i, std::span<const TokenScore> scores) {
       results[i].is_greedy = scores.front().is_greedy;
     });
   }
 
   void LoglikelihoodRolling(std::span<const RollingRequest> requests,
                             std::span<RollingResult> results, BatchListener& listener) override {
-    std::vector<std::vector<TokenScoreRequest>> parts(requests.size());
-    const TokenId prefix = PrefixToken(*tokenizer_);
-    ForEach(requests.size(), [&](size_t i) {
-      Guarded(results[i], [&] {
-        if (requests[i].whole_windows) {
-          const int64_t length = requests[i].max_length.value_or(info_.max_length);
-          WholeWindows whole = EncodeWholeWindows(*tokenizer_, requests[i], options_.bos, length);
-          results[i].output_tokens = core::Size(whole.windows) * length;
-          results[i].scored_bytes = whole.scored_bytes;
-          results[i].skipped = whole.windows.empty();
-          parts[i] = std::move(whole.windows);
-          return;
-        }
-        const int64_t window =
-            std::min(requests[i].max_length.value_or(info_.max_length), info_.max_length);
-        const std::vector<TokenId> ids = EncodeText(*tokenizer_, requests[i].text, options_.bos);
+    const auto encode = [&](size_t i) {
+      EncodedRolling encoded;
+      Guarded(i, results[i], [&] {
+        encoded = EncodeRolling(*tokenizer_, requests[i], options_.bos, info_.max_length);
         results[i].context_tokens = 1;
-        results[i].output_tokens = core::Size(ids);
-        parts[i] = RollingWindows(ids, prefix, window);
+        results[i].output_tokens = encoded.output_tokens;
+        results[i].scored_bytes = encoded.scored_bytes;
+        results[i].skipped = encoded.missing > 0;
       });
-    });
-    ScoreParts(parts, results, listener, [](size_t, std::span<const TokenScore>) {});
+      return std::move(encoded.windows);
+    };
+    ScoreAll(results, listener, encode, [](size_t, std::span<const TokenScore>) {});
   }
 
   void GenerateUntil(std::span<const GenerateRequest> requests, std::span<GenerateResult> results,
                      BatchListener& listener) override {
-    std::vector<TokenGenerateRequest> all(requests.size());
     std::vector<std::vector<std::string>> stops(requests.size());
-    std::vector<char> admitted(requests.size(), 0);
-    ForEach(requests.size(), [&](size_t i) {
-      Guarded(results[i], [&] {
+    const auto encode = [&](size_t i) {
+      std::vector<TokenGenerateRequest> parts;
+      Guarded(i, results[i], [&] {
         const GenerateRequest& request = requests[i];
         EncodedPrompt prompt =
             EncodePrompt(*tokenizer_, request.prompt, options_.bos, info_.max_length,
                          request.max_new_tokens, request.middle_truncate_to);
         if (!Admit(results[i], prompt.dropped)) return;
         results[i].context_tokens = core::Size(prompt.ids);
-        stops[i] = request.stop;
-        const SpecialTokens& special = tokenizer_->special_tokens();
-        if (special.eos) {
-          all[i].eos = {*special.eos};
-          if (std::find(stops[i].begin(), stops[i].end(), eos_text_) == stops[i].end()) {
-            stops[i].push_back(eos_text_);
-          }
-        }
-        all[i].prompt = std::move(prompt.ids);
-        all[i].max_new_tokens = request.max_new_tokens;
-        all[i].sampling = request.sampling;
-        all[i].stop = [this, &stop = stops[i]](std::span<const TokenId> ids) {
-          return MeetsStop(ids, stop);
-        };
-        all[i].stop_strings = request.stop;
-        admitted[i] = 1;
+        parts.push_back(ToTokens(request, std::move(prompt.ids), stops[i]));
       });
-    });
-    Ownership ownership;
-    std::vector<TokenGenerateRequest> token_requests;
-    for (size_t i = 0; i < requests.size(); ++i) {
-      ownership.first.push_back(token_requests.size());
-      if (!admitted[i]) continue;
-      ownership.owner.push_back(i);
-      token_requests.push_back(std::move(all[i]));
-    }
-    ownership.first.push_back(token_requests.size());
-    std::vector<TokenGeneration> generations(token_requests.size());
-    OwnerListener owners(ownership, listener, [&](size_t i) {
-      TokenGeneration& generation = generations[ownership.first[i]];
-      GenerateResult& result = results[i];
-      if (generation.error) {
-        result.error = std::move(generation.error);
-        return;
-      }
-      result.text = generation.text
-                        ? std::move(*generation.text)
-                        : tokenizer_->Decode(generation.ids, /*skip_special_tokens=*/true);
-      result.finish = generation.finish;
-      if (CutAtStops(result.text, stops[i])) result.finish = FinishReason::kStop;
-      result.output_tokens = std::max(generation.tokens, core::Size(generation.ids));
-      result.ids = std::move(generation.ids);
-    });
-    AnswerAtOnce(ownership, listener);
-    model_->Generate(token_requests, generations, owners);
+      return parts;
+    };
+    const auto compute = [&](const Ownership& ownership,
+                             std::span<const TokenGenerateRequest> token_requests) {
+      std::vector<TokenGeneration> generations(token_requests.size());
+      OwnerListener owners(ownership, listener, [&](size_t i) {
+        TokenGeneration& generation = generations[ownership.first[i - ownership.base]];
+        GenerateResult& result = results[i];
+        if (generation.error) {
+          result.error = std::move(generation.error);
+          return;
+        }
+        result.text = generation.text
+                          ? std::move(*generation.text)
+                          : tokenizer_->Decode(generation.ids, /*skip_special_tokens=*/true);
+        result.finish = generation.finish;
+        if (CutAtStops(result.text, stops[i])) result.finish = FinishReason::kStop;
+        result.output_tokens = std::max(generation.tokens, core::Size(generation.ids));
+        result.ids = std::move(generation.ids);
+      });
+      model_->Generate(token_requests, generations, owners);
+    };
+    EncodeAndCompute<TokenGenerateRequest>(requests.size(), listener, encode, compute);
   }
 
  private:
-  void ForEach(size_t count, const std::function<void(size_t)>& body) const {
-    core::ParallelFor(static_cast<int64_t>(count), options_.threads, [&](int64_t from, int64_t to) {
-      for (int64_t i = from; i < to; ++i) body(static_cast<size_t>(i));
-    });
+  /// Calls compute(ownership, token requests) for some requests at a time; meanwhile the next are
+  /// encoded: encode(i) → token requests of text request i, on all threads.
+  template <typename TokenRequest, typename Encode, typename Compute>
+  void EncodeAndCompute(size_t count, BatchListener& listener, const Encode& encode,
+                        const Compute& compute) const {
+    using Parts = std::vector<std::vector<TokenRequest>>;
+    const auto encode_from = [&](size_t begin) {
+      Parts parts(std::min(kRequestsAtOnce, count - begin));
+      core::ParallelFor(core::Size(parts), options_.threads, [&](int64_t from, int64_t to) {
+        for (int64_t i = from; i < to; ++i) {
+          parts[static_cast<size_t>(i)] = encode(begin + static_cast<size_t>(i));
+        }
+      });
+      return parts;
+    };
+    std::future<Parts> next;
+    for (size_t begin = 0; begin < count; begin += kRequestsAtOnce) {
+      if (begin > 0 && listener.StopRequested()) return;
+      Parts parts = next.valid() ? next.get() : encode_from(begin);
+      if (const size_t after = begin + kRequestsAtOnce; after < count) {
+        next = std::async(std::launch::async, encode_from, after);
+      }
+      Ownership ownership;
+      ownership.base = begin;
+      std::vector<TokenRequest> token_requests;
+      for (size_t i = 0; i < parts.size(); ++i) {
+        ownership.first.push_back(token_requests.size());
+        for (TokenRequest& part : parts[i]) {
+          ownership.owner.push_back(begin + i);
+          token_requests.push_back(std::move(part));
+        }
+      }
+      ownership.first.push_back(token_requests.size());
+      AnswerAtOnce(ownership, listener);
+      compute(ownership, std::span<const TokenRequest>(token_requests));
+    }
+  }
+
+  TokenGenerateRequest ToTokens(const GenerateRequest& request, std::vector<TokenId> prompt,
+                                std::vector<std::string>& stops) const {
+    TokenGenerateRequest tokens;
+    tokens.prompt = std::move(prompt);
+    tokens.max_new_tokens = request.max_new_tokens;
+    tokens.sampling = request.sampling;
+    stops = request.stop;
+    const SpecialTokens& special = tokenizer_->special_tokens();
+    if (special.eos) {
+      tokens.eos = {*special.eos};
+      if (std::find(stops.begin(), stops.end(), eos_text_) == stops.end()) {
+        stops.push_back(eos_text_);
+      }
+    }
+    tokens.stop = [this, &stops](std::span<const TokenId> ids) {
+      return MeetsStop(*tokenizer_, ids, stops);
+    };
+    tokens.stop_strings = request.stop;
+    return tokens;
   }
 
   /// A data error of one request is that request's; with --truncation error it ends the run.
-  void Guarded(ResultBase& result, const std::function<void()>& body) const {
+  void Guarded(size_t index, ResultBase& result, const std::function<void()>& body) const {
     try {
       body();
     } catch (const Error& error) {
-      if (error.code() != ErrorCode::kData || options_.truncation == TruncationPolicy::kError)
-        throw;
+      if (error.code() != ErrorCode::kData) throw;
+      if (options_.truncation == TruncationPolicy::kError) throw RequestError(error, index);
       result.error = error.what();
     }
   }
@@ -220,8 +247,8 @@ class TokenizedModel final : public LanguageModel {
     if (dropped == 0 || options_.truncation == TruncationPolicy::kLeft) return true;
     if (options_.truncation == TruncationPolicy::kError) {
       throw DataError(
-          "a request is {} tokens longer than the model's {}; use --truncation left or skip, or a "
-          "larger --max-length",
+          "it is {} tokens longer than the model's {}; use --truncation left or skip, or a larger "
+          "--max-length",
           dropped, info_.max_length);
     }
     result.skipped = true;
@@ -232,63 +259,42 @@ class TokenizedModel final : public LanguageModel {
   static void AnswerAtOnce(const Ownership& ownership, BatchListener& listener) {
     std::vector<size_t> answered;
     for (size_t i = 0; i + 1 < ownership.first.size(); ++i) {
-      if (ownership.first[i] == ownership.first[i + 1] && listener.Wanted(i)) answered.push_back(i);
+      const size_t text = ownership.base + i;
+      if (ownership.first[i] == ownership.first[i + 1] && listener.Wanted(text)) {
+        answered.push_back(text);
+      }
     }
     if (!answered.empty()) listener.OnBatch(answered, 0);
   }
 
-  template <typename Result>
-  void ScoreParts(std::vector<std::vector<TokenScoreRequest>>& parts, std::span<Result> results,
-                  BatchListener& listener,
-                  const std::function<void(size_t, std::span<const TokenScore>)>& complete) {
-    Ownership ownership;
-    std::vector<TokenScoreRequest> token_requests;
-    for (size_t i = 0; i < parts.size(); ++i) {
-      ownership.first.push_back(token_requests.size());
-      for (TokenScoreRequest& part : parts[i]) {
-        ownership.owner.push_back(i);
-        token_requests.push_back(std::move(part));
-      }
-    }
-    ownership.first.push_back(token_requests.size());
-    std::vector<TokenScore> scores(token_requests.size());
-    OwnerListener owners(ownership, listener, [&](size_t i) {
-      const std::span<const TokenScore> mine(scores.data() + ownership.first[i],
-                                             ownership.first[i + 1] - ownership.first[i]);
-      Result& result = results[i];
-      result.log_prob = 0;
-      for (const TokenScore& score : mine) {
-        if (!score.error) continue;
-        result.error = score.error;
-        result.token_log_probs.clear();
-        return;
-      }
-      for (const TokenScore& score : mine) {
-        result.token_log_probs.insert(result.token_log_probs.end(), score.log_probs.begin(),
-                                      score.log_probs.end());
-        result.log_prob += std::accumulate(score.log_probs.begin(), score.log_probs.end(), 0.0);
-      }
-      complete(i, mine);
-    });
-    AnswerAtOnce(ownership, listener);
-    model_->Score(token_requests, scores, owners);
-  }
-
-  /// Whether the text of all new ids holds a stop string. Only the last ids are decoded unless they
-  /// hold one: a string of n bytes lies within the last n + a few ids.
-  bool MeetsStop(std::span<const TokenId> ids, const std::vector<std::string>& stops) const {
-    size_t longest = 0;
-    for (const std::string& stop : stops) {
-      // Every text holds the empty string: the reference stops after one token, and cuts nothing.
-      if (stop.empty()) return true;
-      longest = std::max(longest, stop.size());
-    }
-    const size_t tail = std::min(ids.size(), longest + 8);
-    std::string text = tokenizer_->Decode(ids.last(tail), true);
-    if (!CutAtStops(text, stops)) return false;
-    if (tail == ids.size()) return true;
-    text = tokenizer_->Decode(ids, true);
-    return CutAtStops(text, stops);
+  template <typename Result, typename Encode, typename Complete>
+  void ScoreAll(std::span<Result> results, BatchListener& listener, const Encode& encode,
+                const Complete& complete) const {
+    const auto compute = [&](const Ownership& ownership,
+                             std::span<const TokenScoreRequest> token_requests) {
+      std::vector<TokenScore> scores(token_requests.size());
+      OwnerListener owners(ownership, listener, [&](size_t i) {
+        const size_t first = ownership.first[i - ownership.base];
+        const std::span<const TokenScore> mine(scores.data() + first,
+                                               ownership.first[i - ownership.base + 1] - first);
+        Result& result = results[i];
+        result.log_prob = 0;
+        for (const TokenScore& score : mine) {
+          if (!score.error) continue;
+          result.error = score.error;
+          result.token_log_probs.clear();
+          return;
+        }
+        for (const TokenScore& score : mine) {
+          result.token_log_probs.insert(result.token_log_probs.end(), score.log_probs.begin(),
+                                        score.log_probs.end());
+          result.log_prob += std::accumulate(score.log_probs.begin(), score.log_probs.end(), 0.0);
+        }
+        complete(i, mine);
+      });
+      model_->Score(token_requests, scores, owners);
+    };
+    EncodeAndCompute<TokenScoreRequest>(results.size(), listener, encode, compute);
   }
 
   std::unique_ptr<TokenModel> model_;

@@ -21,6 +21,10 @@ struct TextOptions {
   int threads = 0;  ///< for tokenising; 0: all cores
 };
 
+/// Requests of one call are encoded and computed by so many at a time: while the model computes
+/// some, the next are encoded. Each is planned by itself.
+constexpr size_t kRequestsAtOnce = 16384;
+
 /// The maximum length is the token model's; where it has none, the tokenizer's, else 2048.
 std::unique_ptr<LanguageModel> MakeTokenizedModel(std::unique_ptr<TokenModel> model,
                                                   std::shared_ptr<const Tokenizer> tokenizer,

@@ -148,11 +148,10 @@ void AddMissing(std::vector<MetricComparison>& rows, const StoredTask& task,
   }
 }
 
-std::string Listed(const std::vector<std::string>& ids) {
-  constexpr size_t kShown = 20;
+std::string Listed(const std::vector<std::string>& ids, size_t shown) {
   std::string text;
-  for (size_t i = 0; i < ids.size() && i < kShown; ++i) text += (i == 0 ? "" : ", ") + ids[i];
-  if (ids.size() > kShown) text += fmt::format(" and {} more", ids.size() - kShown);
+  for (size_t i = 0; i < ids.size() && i < shown; ++i) text += (i == 0 ? "" : ", ") + ids[i];
+  if (ids.size() > shown) text += fmt::format(" and {} more", ids.size() - shown);
   return text;
 }
 
@@ -207,7 +206,7 @@ std::vector<MetricComparison> CompareRuns(const StoredRun& base, const StoredRun
 }
 
 std::string ComparisonMarkdown(const StoredRun& base, const StoredRun& changed,
-                               const std::vector<MetricComparison>& comparisons) {
+                               const std::vector<MetricComparison>& comparisons, size_t shown) {
   std::string out = fmt::format("BASE {} ({})\nNEW  {} ({})\n\n", base.folder, base.model,
                                 changed.folder, changed.model);
   std::vector<std::vector<std::string>> rows;
@@ -227,8 +226,9 @@ std::string ComparisonMarkdown(const StoredRun& base, const StoredRun& changed,
                        rows);
   for (const MetricComparison& row : comparisons) {
     if (row.lost.empty() && row.won.empty()) continue;
-    out += fmt::format("\n{} {}: {} lost ({}), {} won ({})\n", row.task, row.metric,
-                       row.lost.size(), Listed(row.lost), row.won.size(), Listed(row.won));
+    out +=
+        fmt::format("\n{} {}: {} lost ({}), {} won ({})\n", row.task, row.metric, row.lost.size(),
+                    Listed(row.lost, shown), row.won.size(), Listed(row.won, shown));
   }
   return out;
 }

@@ -42,7 +42,8 @@ struct MetricComparison {
 std::vector<MetricComparison> CompareRuns(const StoredRun& base, const StoredRun& changed,
                                           const CompareOptions& options);
 
+/// `shown`: most documents that are listed of those that flipped, each way.
 std::string ComparisonMarkdown(const StoredRun& base, const StoredRun& changed,
-                               const std::vector<MetricComparison>& comparisons);
+                               const std::vector<MetricComparison>& comparisons, size_t shown);
 
 }  // namespace natsl::reports

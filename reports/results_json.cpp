@@ -76,6 +76,10 @@ Json OwnMetric(const MetricRecord& metric) {
   json["higher_is_better"] = metric.higher_is_better;
   AddNumber(json, "value", metric.value);
   AddNumber(json, "stderr", metric.standard_error);
+  AddNumber(json, "ci95_low", metric.low);
+  AddNumber(json, "ci95_high", metric.high);
+  json["ci95_method"] =
+      metric.interval_method.empty() ? Json(nullptr) : Json(metric.interval_method);
   json["n"] = metric.n;
   return json;
 }
@@ -95,13 +99,12 @@ Json OwnTask(const TaskRecord& task) {
   json["evaluated"] = task.evaluated;
   json["subset"] = task.subset.empty() ? Json(nullptr) : Json(task.subset);
   json["data_sha256"] = task.data_sha256;
+  json["prompts_sha256"] = task.prompts_sha256;
   json["samples_sha256"] = task.hash;
-  if (!task.first_request_ids.empty()) {
-    const std::vector<int32_t>& ids = task.first_request_ids;
-    const auto shown = static_cast<std::ptrdiff_t>(std::min<size_t>(8, ids.size()));
-    json["first_request"]["ids"] = ids.size();
-    json["first_request"]["first"] = std::vector(ids.begin(), ids.begin() + shown);
-    json["first_request"]["last"] = std::vector(ids.end() - shown, ids.end());
+  if (task.first_request.ids > 0) {
+    json["first_request"]["ids"] = task.first_request.ids;
+    json["first_request"]["first"] = task.first_request.first;
+    json["first_request"]["last"] = task.first_request.last;
   }
   json["metrics"] = Json::array();
   for (const MetricRecord& metric : task.metrics) json["metrics"].push_back(OwnMetric(metric));
@@ -135,10 +138,14 @@ Json OwnModel(const ModelRecord& model) {
   return json;
 }
 
-Json Own(const RunRecord& record) {
+}  // namespace
+
+nlohmann::ordered_json RecordJson(const RunRecord& record) {
   Json json;
   json["schema"] = kRunRecordVersion;
   json["program_version"] = record.program_version;
+  json["versions"] = Json::object();
+  for (const auto& [name, version] : record.versions) json["versions"][name] = version;
   json["model"] = OwnModel(record.model);
   json["settings"] = Json::object();
   for (const Setting& setting : record.settings) {
@@ -151,6 +158,7 @@ Json Own(const RunRecord& record) {
   for (const GroupRecord& group : record.groups) {
     Json entry;
     entry["name"] = group.name;
+    entry["aggregate"] = group.aggregate;
     entry["tasks"] = group.tasks;
     entry["evaluated"] = group.evaluated;
     entry["metrics"] = Json::array();
@@ -160,6 +168,8 @@ Json Own(const RunRecord& record) {
   json["warnings"] = record.warnings;
   return json;
 }
+
+namespace {
 
 Json Setting(const RunRecord& record, const std::string& name) {
   for (const reports::Setting& setting : record.settings) {
@@ -247,16 +257,17 @@ std::string ResultsJson(const RunRecord& record) {
   json["model_source"] = record.model.family;
   json["model_name"] = record.model.name;
   json["model_name_sanitized"] = SanitizedModelName(record.model.name);
-  json["natsl_bench"] = Own(record);
+  json["natsl_bench"] = RecordJson(record);
   return core::PythonJson(json, 2) + "\n";
 }
 
-std::string TimingsJson(const ExecutionRecord& execution) {
+nlohmann::ordered_json ExecutionJson(const ExecutionRecord& execution) {
   constexpr double kNsInSecond = 1e9;
   Json json;
   json["schema"] = kRunRecordVersion;
   json["started"] = execution.started_utc;
   json["host"] = execution.host;
+  json["processes"] = execution.processes;
   json["threads"] = execution.threads;
   json["phases_seconds"] = Json::object();
   for (const ExecutionRecord::Phase& phase : execution.phases) {
@@ -271,7 +282,11 @@ std::string TimingsJson(const ExecutionRecord& execution) {
     row["cached"] = share.cached;
     row["resumed"] = share.resumed;
   }
-  return core::PythonJson(json, 2) + "\n";
+  return json;
+}
+
+std::string TimingsJson(const ExecutionRecord& execution) {
+  return core::PythonJson(ExecutionJson(execution), 2) + "\n";
 }
 
 }  // namespace natsl::reports

@@ -3,6 +3,7 @@
 #include "core/files.h"
 #include "core/json.h"
 #include "reports/run_record.h"
+#include "reports/samples_jsonl.h"
 
 namespace natsl::reports {
 namespace {
@@ -76,7 +77,7 @@ StoredRun ReadRunFolder(const std::filesystem::path& folder) {
   run.model = own.Object("model").String("name");
   for (const Json& entry : own.At("tasks")) {
     StoredTask task = ReadTask(JsonObject(entry, file.string(), ErrorCode::kData));
-    ReadSamples(folder / ("samples_" + task.name + ".jsonl"), task);
+    ReadSamples(folder / SamplesFileName(task.name), task);
     run.tasks.push_back(std::move(task));
   }
   return run;

@@ -42,7 +42,9 @@ struct MetricRecord {
   bool higher_is_better = true;
   Number value;
   Number standard_error;
-  int64_t n = 0;  ///< documents that carry the metric
+  Number low, high;             ///< 95 % interval
+  std::string interval_method;  ///< "wilson" of right-or-wrong documents, else "normal"; "": none
+  int64_t n = 0;                ///< documents that carry the metric
 };
 
 /// Counts over the requests of a task.
@@ -56,6 +58,12 @@ struct RequestCounts {
   int64_t failed_documents = 0;   ///< a request of it failed for good
 };
 
+/// The ids that the model reads for a task's first request.
+struct FirstRequest {
+  int64_t ids = 0;                   ///< how many; 0 where the model has none
+  std::vector<int32_t> first, last;  ///< up to 8
+};
+
 struct TaskRecord {
   std::string name, summary, dataset, split, protocol, output_type, licence, few_shot;
   std::string version_json = "null";  ///< the protocol's task version: 1.0, 3
@@ -64,8 +72,9 @@ struct TaskRecord {
   int64_t evaluated = 0;  ///< of them in this run
   std::string subset;     ///< "" all; otherwise how they were chosen
   std::string data_sha256;
-  std::string hash;                        ///< over all samples' document, prompt and target hashes
-  std::vector<int32_t> first_request_ids;  ///< empty where the model has no ids
+  std::string prompts_sha256;  ///< over the requests in order, as the model is asked
+  std::string hash;            ///< over all samples' document, prompt and target hashes
+  FirstRequest first_request;
   std::vector<MetricRecord> metrics;
   RequestCounts counts;
   std::vector<std::string> deviations;
@@ -91,6 +100,7 @@ struct ModelRecord {
 
 struct RunRecord {
   std::string program_version;
+  std::vector<std::pair<std::string, std::string>> versions;  ///< of what the program is built of
   ModelRecord model;
   std::vector<Setting> settings;  ///< those that can change a result
   std::vector<TaskRecord> tasks;  ///< in the order they were asked for
@@ -143,6 +153,7 @@ struct ExecutionRecord {
   std::vector<TaskShare> tasks;
   int64_t batches = 0;
   int64_t computed_tokens = 0;
+  int processes = 1;
   int threads = 0;
   std::string host;
 };

@@ -1,5 +1,7 @@
 #include "reports/samples_jsonl.h"
 
+#include <algorithm>
+
 #include "core/files.h"
 #include "core/json.h"
 
@@ -48,6 +50,12 @@ void AddMetric(Json& json, const SampleMetricRecord& metric) {
 }
 
 }  // namespace
+
+std::string SamplesFileName(const std::string& task) {
+  std::string name = "samples_" + task + ".jsonl";
+  std::replace(name.begin(), name.end(), '/', '_');
+  return name;
+}
 
 std::string SampleLine(const SampleRecord& sample) {
   Json json;

@@ -9,6 +9,9 @@
 
 namespace natsl::reports {
 
+/// "samples_piqa.jsonl".
+std::string SamplesFileName(const std::string& task);
+
 /// One row, without the line's end.
 std::string SampleLine(const SampleRecord& sample);
 

@@ -16,6 +16,9 @@
 namespace natsl::cli {
 namespace {
 
+/// On the terminal; a page lists all.
+constexpr size_t kShownFlips = 20;
+
 struct CompareVerbOptions {
   std::string base, changed, gate, junit, markdown;
   reports::CompareOptions compare;
@@ -59,18 +62,21 @@ int Run(const CompareVerbOptions& options, const CLI::App& verb) {
   if (!options.gate.empty()) rules = reports::ReadGate(options.gate);
   const reports::StoredRun base = reports::ReadRunFolder(options.base);
   const reports::StoredRun changed = reports::ReadRunFolder(options.changed);
-  std::string page = reports::ComparisonMarkdown(
-      base, changed, reports::CompareRuns(base, changed, options.compare));
+  const auto rows = reports::CompareRuns(base, changed, options.compare);
+  std::string gate;
   int status = 0;
   if (!rules.empty()) {
     const std::vector<reports::GateResult> results =
         reports::ApplyGate(rules, base, changed, options.compare);
-    page += "\n" + reports::GateMarkdown(results);
+    gate = "\n" + reports::GateMarkdown(results);
     status = reports::GateStatus(results);
     if (!options.junit.empty()) core::WriteFileAtomic(options.junit, reports::GateJunit(results));
   }
-  if (!options.markdown.empty()) core::WriteFileAtomic(options.markdown, page);
-  std::cout << page;
+  if (!options.markdown.empty()) {
+    core::WriteFileAtomic(options.markdown,
+                          reports::ComparisonMarkdown(base, changed, rows, SIZE_MAX) + gate);
+  }
+  std::cout << reports::ComparisonMarkdown(base, changed, rows, kShownFlips) << gate;
   return status;
 }
 
@@ -95,7 +101,8 @@ void AddCompare(CLI::App& app, Context& context) {
   verb->add_option("--gate", options->gate, "JSON file of rules; the exit status tells");
   verb->add_option("--junit", options->junit,
                    "With --gate, or of latency runs: JUnit XML to write");
-  verb->add_option("--markdown", options->markdown, "Markdown page to write");
+  verb->add_option("--markdown", options->markdown,
+                   "Markdown page to write; of task runs it lists all documents that flipped");
   verb->add_option("--tolerance", options->latency.compare.tolerance,
                    "Latency: SAME where the time's ratio lies within 1 +- this")
       ->check(RealNumber(0, 10))

@@ -75,6 +75,7 @@ void Run(const RescoreOptions& options) {
   FirstIdsFromJson(journal.Note("first_ids"), tasks);
   reports::RunRecord record;
   record.program_version = ProgramVersion();
+  record.versions = ProgramVersions();
   record.model = ModelFromJson(journal.Note("model"));
   record.settings = SettingsFromJson(journal.Note("settings"));
   const std::filesystem::path output = options.output.empty() ? options.run : options.output;

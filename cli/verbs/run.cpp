@@ -1,5 +1,6 @@
 #include "cli/verbs/run.h"
 
+#include <sched.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -21,7 +22,10 @@
 #include "core/json.h"
 #include "evaluators/execute.h"
 #include "evaluators/output_folder.h"
+#include "evaluators/running_score.h"
 #include "model_adapters/checked_model.h"
+#include "model_adapters/communicator.h"
+#include "model_adapters/distributed_model.h"
 #include "reports/console_table.h"
 #include "reports/results_json.h"
 #include "tasks/registry.h"
@@ -114,6 +118,22 @@ std::vector<reports::ExecutionRecord::TaskShare> Shares(const std::vector<Select
   return shares;
 }
 
+/// Each rank has its own device and its share of the host's cores.
+ModelOptions ForRank(const ModelOptions& options, const model_adapters::Communicator& world) {
+  ModelOptions mine = options;
+  if (mine.device == "cuda" && world.local_rank() > 0) {
+    mine.device = fmt::format("cuda:{}", world.local_rank());
+  }
+  if (mine.threads == 0) {
+    cpu_set_t allowed;
+    CPU_ZERO(&allowed);
+    ::sched_getaffinity(0, sizeof(allowed), &allowed);
+    const int cores = static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));
+    mine.threads = std::max(1, std::min(CPU_COUNT(&allowed), cores / world.local_size()));
+  }
+  return mine;
+}
+
 /// One run of the verb, step by step.
 class RunVerb {
  public:
@@ -128,6 +148,36 @@ class RunVerb {
                   clock_, [](const std::string& text) { std::cerr << text << std::flush; }) {}
 
   int Run() {
+    world_ = model_adapters::JoinProcesses();
+    if (world_ && options_.plan && world_->rank() > 0) return 0;
+    if (!world_ || options_.plan) return RunAlone();
+    if (!IsNative(options_.model.model)) {
+      throw UsageError("--model {}: only a checkpoint folder can be spread over processes",
+                       options_.model.model);
+    }
+    if (world_->rank() > 0) return Serve();
+    crew_ = std::make_unique<model_adapters::Crew>(*world_, [this](const std::string& what) {
+      std::cerr << "natsl-bench: error: " << what << "; what was answered is in " << options_.output
+                << ": run the same command again to go on\n"
+                << std::flush;
+    });
+    progress_.Note(fmt::format("{} processes", world_->size()));
+    return RunAlone();
+  }
+
+ private:
+  /// A rank other than 0: no tasks, no journal; it computes what rank 0 sends.
+  int Serve() {
+    CatchStopSignals();
+    const ModelOptions mine = ForRank(options_.model, *world_);
+    model_adapters::ServeShares(*world_, [&] {
+      auto tokenizer = OpenModelTokenizer(mine);
+      return model_adapters::ServedModel{OpenTokenModel(mine), std::move(tokenizer)};
+    });
+    return 0;
+  }
+
+  int RunAlone() {
     tasks::ResolveTasks(options_.selection.tasks);
     RequireModelExists(options_.model);
     if (options_.plan) {
@@ -146,7 +196,6 @@ class RunVerb {
     }
   }
 
- private:
   int RunInto(const evaluators::OutputFolder& folder) {
     std::unique_ptr<evaluators::Journal> journal;
     const Identity settings_identity = SettingsIdentity(settings_);
@@ -187,7 +236,14 @@ class RunVerb {
 
   void OpenModel() {
     if (model_) return;
-    model_ = OpenLanguageModel(options_.model);
+    if (crew_) {
+      const ModelOptions mine = ForRank(options_.model, *world_);
+      auto tokenizer = OpenModelTokenizer(mine);
+      model_ = WithTokenizer(model_adapters::MakeDistributedModel(OpenTokenModel(mine), *crew_),
+                             std::move(tokenizer), mine);
+    } else {
+      model_ = OpenLanguageModel(options_.model);
+    }
     phases_.End("model");
   }
 
@@ -208,6 +264,11 @@ class RunVerb {
     execute.cache = cache.get();
     execute.progress = &progress_;
     execute.stop_requested = StopRequested;
+    execute.asker = [this](evaluators::RequestSlot slot) {
+      return evaluators::Asker(plan_, tasks_, slot);
+    };
+    std::optional<evaluators::RunningScore> running;
+    if (!progress_.quiet()) execute.running = &running.emplace(tasks_, plan_);
     CatchStopSignals();
     Answers answers = evaluators::Execute(plan_, *model_, execute);
     phases_.End("answers");
@@ -225,6 +286,7 @@ class RunVerb {
   int Finish(const Answers& answers, const std::filesystem::path& folder) {
     reports::RunRecord record;
     record.program_version = ProgramVersion();
+    record.versions = ProgramVersions();
     record.model = ToRecord(model_->Info());
     record.settings = settings_;
     FinishRun(tasks_, plan_, answers, options_.selection.tasks, ToLogSamples(options_.log_samples),
@@ -256,6 +318,7 @@ class RunVerb {
     char host[256] = "";
     ::gethostname(host, sizeof(host) - 1);
     execution.host = host;
+    execution.processes = world_ ? world_->size() : 1;
     execution.threads = options_.model.threads > 0
                             ? options_.model.threads
                             : static_cast<int>(std::thread::hardware_concurrency());
@@ -277,6 +340,8 @@ class RunVerb {
   Progress progress_;
   std::vector<SelectedTask> tasks_;
   RequestPlan plan_;
+  std::unique_ptr<model_adapters::Communicator> world_;  ///< absent: one process
+  std::unique_ptr<model_adapters::Crew> crew_;           ///< rank 0's
   std::unique_ptr<model_adapters::LanguageModel> model_;
 };
 
@@ -291,7 +356,10 @@ void AddRun(CLI::App& app, Context& context) {
       "  natsl-bench run --model DIR --tasks lambada_openai,piqa,hellaswag --data DIR --output "
       "OUT\n"
       "Exit status: 0 done, 2 wrong command line or output folder, 3 data, 4 model, 5 internal,\n"
-      "130 stopped by a signal (run the same command again to go on).");
+      "130 stopped by a signal (run the same command again to go on).\n"
+      "mpirun -n N natsl-bench run ... (or srun) spreads a run over N processes, each with its "
+      "own\n"
+      "device; the results are the same.");
   verb->callback(
       [options, verb, &context] { context.status = RunVerb(*options, *verb, context).Run(); });
 }

@@ -1,4 +1,4 @@
-// `natsl-bench run --plan`: what a run would do.
+// `run --plan`: what a run would do, without a model.
 #pragma once
 
 #include <ostream>
@@ -9,8 +9,7 @@
 
 namespace natsl::cli {
 
-/// Requests by task and kind; for a checkpoint also tokens asked for, tokens that prefix sharing
-/// leaves to compute, and batches.
+/// Throws Error (data), after the plan, where requests can't be encoded: the run would fail them.
 void PrintPlan(const std::vector<evaluators::SelectedTask>& tasks,
                const evaluators::RequestPlan& plan, const ModelOptions& model, std::ostream& out);
 

@@ -2,13 +2,11 @@
 #include "model_adapters/native/generator.h"
 
 #include <algorithm>
-#include <numeric>
-#include <tuple>
 
 #include "core/cast.h"
 #include "core/error.h"
-#include "model_adapters/native/plan.h"
 #include "model_adapters/native/sampler.h"
+#include "model_adapters/score_plan.h"
 
 namespace natsl::model_adapters::native {
 namespace {
@@ -33,33 +31,12 @@ class Generator {
         listener_(listener) {}
 
   void Run() {
-    std::vector<size_t> order(requests_.size());
-    std::iota(order.begin(), order.end(), size_t{0});
-    std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-      const auto& x = requests_[a];
-      const auto& y = requests_[b];
-      return std::tie(x.prompt, x.max_new_tokens, x.sampling.seed, a) <
-             std::tie(y.prompt, y.max_new_tokens, y.sampling.seed, b);
-    });
-    for (size_t begin = 0; begin < order.size();) {
-      size_t end = begin;
-      int64_t tokens = 0;
-      while (end < order.size()) {
-        const auto& request = requests_[order[end]];
-        tokens += core::Size(request.prompt) + request.max_new_tokens;
-        const bool full = static_cast<int64_t>(end - begin) == limits_.max_sequences ||
-                          tokens > limits_.held_tokens;
-        if (full && end > begin) break;
-        ++end;
-      }
-      const auto group = std::span(order).subspan(begin, end - begin);
+    for (const std::vector<size_t>& group : GenerateGroups(requests_, limits_)) {
       const bool wanted =
           std::any_of(group.begin(), group.end(), [&](size_t r) { return listener_.Wanted(r); });
-      if (wanted) {
-        if (listener_.StopRequested()) return;
-        RunGroup(group);
-      }
-      begin = end;
+      if (!wanted) continue;
+      if (listener_.StopRequested()) return;
+      RunGroup(group);
     }
   }
 

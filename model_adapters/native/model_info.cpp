@@ -2,6 +2,7 @@
 #include "model_adapters/native/model_info.h"
 
 #include <fmt/ranges.h>
+#include <torch/headeronly/version.h>
 
 #include "core/error.h"
 #include "core/files.h"
@@ -30,8 +31,10 @@ ModelInfo DescribeModel(const ModelSpec& spec, const std::string& path,
   info.device = options.device;
   info.max_length = options.max_length.value_or(spec.max_positions.value_or(kDefaultMaxLength));
   info.vocabulary = spec.vocabulary;
-  info.settings = {{"batch_tokens", fmt::format("{}", options.batch_tokens)},
-                   {"share_prefixes", options.share_prefixes ? "true" : "false"}};
+  info.settings = {{"libtorch", TORCH_VERSION},
+                   {"batch_tokens", fmt::format("{}", options.batch_tokens)},
+                   {"share_prefixes", options.share_prefixes ? "true" : "false"},
+                   {"deterministic", options.deterministic ? "true" : "false"}};
   if (options.random_weights_seed) {
     info.weights_fingerprint =
         core::Sha256Hex(fmt::format("random weights, seed {}\n{}", *options.random_weights_seed,

@@ -18,16 +18,6 @@
 namespace natsl::model_adapters::native {
 namespace {
 
-// Memory for states: of a pass's sequences in one layer, and of sequences that wait for children.
-constexpr int64_t kPassStateBytes = int64_t{512} << 20;
-constexpr int64_t kHeldStateBytes = int64_t{1} << 30;
-constexpr int64_t kMostSequences = 1024;
-constexpr int64_t kMostGenerating = 64;
-
-int64_t Bounded(int64_t budget, int64_t bytes_each, int64_t most) {
-  return std::clamp<int64_t>(bytes_each == 0 ? most : budget / bytes_each, 1, most);
-}
-
 // Counts NAtS-L's choices, forces a share of them where asked to, and passes them on.
 class ChoiceRecorder final : public ChunkChoices {
  public:
@@ -92,11 +82,8 @@ class Model final : public NativeModel {
     recorder_.forced_share = options.forced_softmax_share;
     info_ = DescribeModel(network_->spec(), path, config, options);
     info_.parameters = network_->parameters();
-    limits_.batch_tokens = options.batch_tokens;
-    limits_.max_sequences =
-        Bounded(kPassStateBytes, network_->largest_layer_state_bytes(), kMostSequences);
-    limits_.max_held = Bounded(kHeldStateBytes, network_->state_bytes(), kMostSequences);
-    limits_.share_prefixes = options.share_prefixes;
+    limits_ = LimitsFor(network_->spec(), options);
+    generate_limits_ = GenerateLimitsFor(network_->spec(), options);
   }
 
   const ModelInfo& Info() const override {
@@ -117,12 +104,16 @@ class Model final : public NativeModel {
   void Generate(std::span<const TokenGenerateRequest> requests, std::span<TokenGeneration> results,
                 BatchListener& listener) override {
     const CallGuard guard(options_.threads);
-    GenerateLimits limits;
-    limits.batch_tokens = options_.batch_tokens;
-    limits.max_sequences = Bounded(kHeldStateBytes, network_->state_bytes(), kMostGenerating);
-    limits.share_prefixes = options_.share_prefixes;
-    GenerateAll(*MakeNetworkRunner(*network_, &recorder_, /*arena=*/false), requests, limits,
-                results, listener);
+    GenerateAll(*MakeNetworkRunner(*network_, &recorder_, /*arena=*/false), requests,
+                generate_limits_, results, listener);
+  }
+
+  std::vector<int> Split(std::span<const TokenScoreRequest> requests, int parts) const override {
+    return SplitScorePlan(MakeScorePlan(requests, limits_), parts);
+  }
+
+  std::vector<int> Split(std::span<const TokenGenerateRequest> requests, int parts) const override {
+    return SplitGenerateGroups(requests, GenerateGroups(requests, generate_limits_), parts);
   }
 
   std::unique_ptr<Session> NewSession(int64_t batch) override {
@@ -183,6 +174,7 @@ class Model final : public NativeModel {
   std::unique_ptr<WeightSource> weights_;
   std::shared_ptr<const Network> network_;
   PlanLimits limits_;
+  GenerateLimits generate_limits_;
   ChoiceRecorder recorder_;
   mutable std::once_flag fingerprint_once_;
   mutable ModelInfo info_;

@@ -58,9 +58,6 @@ Network::Network(const ModelSpec& spec, const WeightSource& source, core::DType 
       layer.mlp_post_norm = norm("mlp_post_norm", *layer_spec.mlp_post_norm);
     layer.parallel_residual = layer_spec.parallel_residual;
     layers_.push_back(std::move(layer));
-    const int64_t bytes = FixedStateBytes(layer_spec, spec.hidden);
-    state_bytes_ += bytes;
-    largest_layer_state_bytes_ = std::max(largest_layer_state_bytes_, bytes);
   }
   for (const SlotSpec& slot : ExpectedSlots(spec)) {
     int64_t count = 1;
@@ -173,47 +170,6 @@ std::vector<HeadAnswer> Network::Query(const at::Tensor& x,
     }
   }
   return answers;
-}
-
-namespace {
-
-int64_t ConvBytes(const std::optional<ConvSpec>& conv, int64_t channels) {
-  return conv ? (conv->width - 1) * channels * 4 : 0;
-}
-
-struct FixedBytes {
-  int64_t hidden;
-
-  int64_t operator()(const AttentionSpec&) const { return 0; }
-  int64_t operator()(const DeltaNetSpec& s) const {
-    return s.value_heads * s.key_dim * s.value_dim * 4 +
-           ConvBytes(s.conv, 2 * s.heads * s.key_dim + s.value_heads * s.value_dim);
-  }
-  int64_t operator()(const NatsSpec& s) const {
-    const int64_t state = s.delta.value_heads * s.delta.key_dim * s.delta.value_dim * 4;
-    return (*this)(s.delta) + state + s.delta.value_heads * 4 + hidden * 4;
-  }
-  int64_t operator()(const LinearAttentionSpec& s) const {
-    return s.heads * s.key_dim * s.value_dim * 4 +
-           ConvBytes(s.conv, s.heads * s.key_dim + s.kv_heads * (s.key_dim + s.value_dim));
-  }
-  int64_t operator()(const HgrnSpec& s) const {
-    return s.width * 4 + ConvBytes(s.conv, 2 * s.width);
-  }
-  int64_t operator()(const Mamba2Spec& s) const {
-    const int64_t inner = s.heads * s.head_dim;
-    return (inner * s.state + (s.conv_width - 1) * (inner + 2 * s.groups * s.state)) * 4;
-  }
-  int64_t operator()(const Rwkv6Spec& s) const {
-    return (s.heads * s.key_dim * s.value_dim + hidden) * 4;
-  }
-};
-
-}  // namespace
-
-int64_t FixedStateBytes(const LayerSpec& layer, int64_t hidden) {
-  const int64_t shift = layer.mlp.kind == MlpSpec::Kind::kRwkv6ChannelMix ? hidden * 4 : 0;
-  return std::visit(FixedBytes{hidden}, layer.mixer) + shift;
 }
 
 }  // namespace natsl::model_adapters::native

@@ -22,9 +22,6 @@ class Network {
   int64_t parameters() const { return parameters_; }
   /// Bytes of weights that every token's step reads (embedding table excluded unless tied).
   int64_t step_weight_bytes() const { return step_weight_bytes_; }
-  /// Bytes of one sequence's recurrent and convolution states, all layers and the largest layer.
-  int64_t state_bytes() const { return state_bytes_; }
-  int64_t largest_layer_state_bytes() const { return largest_layer_state_bytes_; }
 
   /// Runs `batch` and moves its states on. Returns the residual stream after the last layer,
   /// [tokens, hidden]. `hidden_states`: receives the embeddings and each block's output.
@@ -56,10 +53,6 @@ class Network {
   std::vector<Layer> layers_;
   float embedding_scale_ = 1;
   int64_t parameters_ = 0, step_weight_bytes_ = 0;
-  int64_t state_bytes_ = 0, largest_layer_state_bytes_ = 0;
 };
-
-/// Bytes of a layer's recurrent and convolution state (keys and values not counted).
-int64_t FixedStateBytes(const LayerSpec& layer, int64_t hidden);
 
 }  // namespace natsl::model_adapters::native

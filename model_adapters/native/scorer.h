@@ -1,8 +1,8 @@
 // Carries out a scoring plan.
 #pragma once
 
-#include "model_adapters/native/plan.h"
 #include "model_adapters/native/runner.h"
+#include "model_adapters/score_plan.h"
 
 namespace natsl::model_adapters::native {
 

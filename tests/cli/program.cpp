@@ -20,9 +20,10 @@ namespace fs = std::filesystem;
 
 const std::string kProgram = std::string(NATSL_BINARY_DIR) + "/natsl-bench";
 
-pid_t Start(const std::vector<std::string>& arguments, const std::string& in,
-            const std::string& out, const std::string& err) {
-  std::vector<std::string> all = {kProgram};
+pid_t Start(const std::vector<std::string>& launcher, const std::vector<std::string>& arguments,
+            const std::string& in, const std::string& out, const std::string& err) {
+  std::vector<std::string> all = launcher;
+  all.push_back(kProgram);
   all.insert(all.end(), arguments.begin(), arguments.end());
   std::vector<char*> argv;
   for (std::string& argument : all) argv.push_back(argument.data());
@@ -33,7 +34,7 @@ pid_t Start(const std::vector<std::string>& arguments, const std::string& in,
                      ::open(out.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600),
                      ::open(err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600)};
   for (int i = 0; i < 3; ++i) ::dup2(fds[i], i);
-  ::execv(kProgram.c_str(), argv.data());
+  ::execvp(argv[0], argv.data());
   ::_exit(127);
 }
 
@@ -43,17 +44,20 @@ int ToStatus(int status) {
 
 }  // namespace
 
-Outcome RunProgram(const std::vector<std::string>& arguments, const std::string& input) {
+Outcome RunProgram(const std::vector<std::string>& arguments, const std::string& input,
+                   const std::vector<std::string>& launcher) {
   const TestFolder folder;
   WriteText(folder / "in", input);
-  const pid_t pid = Start(arguments, folder / "in", folder / "out", folder / "err");
+  const pid_t pid = Start(launcher, arguments, folder / "in", folder / "out", folder / "err");
   int status = 0;
   ::waitpid(pid, &status, 0);
   return {ToStatus(status), ReadText(folder / "out"), ReadText(folder / "err")};
 }
 
-BackgroundProgram::BackgroundProgram(const std::vector<std::string>& arguments)
-    : pid_(Start(arguments, "/dev/null", "/dev/null", "/dev/null")) {}
+BackgroundProgram::BackgroundProgram(const std::vector<std::string>& arguments,
+                                     const std::vector<std::string>& launcher,
+                                     const std::string& error_file)
+    : pid_(Start(launcher, arguments, "/dev/null", "/dev/null", error_file)) {}
 
 BackgroundProgram::~BackgroundProgram() {
   if (pid_ < 0) return;

@@ -14,18 +14,24 @@ struct Outcome {
   std::string out, err;
 };
 
-/// Runs the program to its end with `input` on stdin.
-Outcome RunProgram(const std::vector<std::string>& arguments, const std::string& input = "");
+/// Runs the program to its end with `input` on stdin. `launcher`: what stands before it (mpirun
+/// with its options), found on PATH.
+Outcome RunProgram(const std::vector<std::string>& arguments, const std::string& input = "",
+                   const std::vector<std::string>& launcher = {});
 
-/// A program that runs on while the test goes on. Its output is thrown away.
+/// A program that runs on while the test goes on. Its output is thrown away, but for stderr where
+/// a file for it is given.
 class BackgroundProgram {
  public:
-  explicit BackgroundProgram(const std::vector<std::string>& arguments);
+  explicit BackgroundProgram(const std::vector<std::string>& arguments,
+                             const std::vector<std::string>& launcher = {},
+                             const std::string& error_file = "/dev/null");
   ~BackgroundProgram();
   void Signal(int signal) const;
   /// Exit status as in Outcome.
   int Wait();
   bool Ended();
+  pid_t pid() const { return pid_; }
 
  private:
   pid_t pid_ = -1;

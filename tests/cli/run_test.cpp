@@ -16,7 +16,8 @@ namespace {
 namespace fs = std::filesystem;
 using core::Json;
 
-const std::vector<std::string> kFinalFiles = {"results.json", "report.md", "samples_piqa.jsonl"};
+const std::vector<std::string> kFinalFiles = {"results.json", "report.md", "report.html",
+                                              "samples_piqa.jsonl"};
 
 class RunTest : public testing::Test {
  protected:
@@ -81,6 +82,26 @@ TEST_F(RunTest, OtherSettingsOnTheSameFolderAreRefusedByName) {
   const Outcome data = RunProgram(Arguments("a", {"--limit", "6"}));
   EXPECT_EQ(data.status, 2);
   EXPECT_NE(data.err.find("data of piqa"), std::string::npos) << data.err;
+}
+
+TEST_F(RunTest, TheSameModelByAnotherPathIsTheSame) {
+  Prepare(10, "{}");
+  ASSERT_EQ(RunProgram(Arguments("a")).status, 0);
+  std::vector<std::string> arguments = Arguments("a");
+  arguments[2] = "scripted:" + (folder_ / "./data/../script.jsonl");
+  const Outcome again = RunProgram(arguments);
+  EXPECT_EQ(again.status, 0) << again.err;
+  fs::copy_file(folder_ / "script.jsonl", folder_ / "copy.jsonl");
+  arguments[2] = "scripted:" + (folder_ / "copy.jsonl");
+  EXPECT_EQ(RunProgram(arguments).status, 2);
+}
+
+TEST_F(RunTest, FewShotPoolWithoutANumberIsRefused) {
+  Prepare(10, "{}");
+  const Outcome outcome = RunProgram(Arguments("a", {"--fewshot-from", "first:3"}));
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_NE(outcome.err.find("--num-fewshot"), std::string::npos) << outcome.err;
+  EXPECT_FALSE(fs::exists(folder_ / "a"));
 }
 
 TEST_F(RunTest, SubsetsAreMarked) {

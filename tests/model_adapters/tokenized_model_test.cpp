@@ -7,6 +7,7 @@
 #include <set>
 
 #include "fake_models.h"
+#include "model_adapters/request_error.h"
 
 namespace natsl::model_adapters {
 namespace {
@@ -80,6 +81,40 @@ TEST(TokenizedModel, TruncationPolicies) {
   EXPECT_THROW(Model(4, error)->Loglikelihood(requests, results, recorder), Error);
 }
 
+TEST(TokenizedModel, AnErrorThatEndsTheCallTellsItsRequest) {
+  const std::vector<LoglikelihoodRequest> requests = {{"0", "x"}, {"0", "x"}, {"0123456789", "x"}};
+  std::vector<LoglikelihoodResult> results(3);
+  TextOptions options;
+  options.truncation = TruncationPolicy::kError;
+  Recorder recorder;
+  try {
+    Model(4, options)->Loglikelihood(requests, results, recorder);
+    FAIL();
+  } catch (const RequestError& error) {
+    EXPECT_EQ(error.request(), 2u);
+    EXPECT_THAT(error.what(), HasSubstr("7 tokens longer than the model's 4"));
+  }
+}
+
+TEST(TokenizedModel, WholeWindowsAreScoredBeyondTheModelsLength) {
+  std::vector<RollingRequest> requests(2);
+  requests[0].text = "0123456789";
+  requests[0].max_length = 4;
+  requests[0].whole_windows = 5;
+  requests[1] = requests[0];
+  requests[1].text = "012";
+  std::vector<RollingResult> results(2);
+  Recorder recorder;
+  Model(3)->LoglikelihoodRolling(requests, results, recorder);
+  // Two windows: BOS and four ids each; what is left over isn't scored.
+  EXPECT_EQ(results[0].output_tokens, 8);
+  EXPECT_EQ(results[0].token_log_probs.size(), 8u);
+  EXPECT_EQ(results[0].token_log_probs[4], -static_cast<float>('4' + 1));
+  EXPECT_EQ(results[0].scored_bytes, 8);
+  EXPECT_TRUE(results[1].skipped);  // too short for one
+  EXPECT_THAT(recorder.done, ElementsAre(0, 1));
+}
+
 TEST(TokenizedModel, AnImpossibleRequestIsAnErrorRowNotAZero) {
   const std::vector<LoglikelihoodRequest> requests = {{"c", "123456"}};
   std::vector<LoglikelihoodResult> results(1);
@@ -88,6 +123,29 @@ TEST(TokenizedModel, AnImpossibleRequestIsAnErrorRowNotAZero) {
   ASSERT_TRUE(results[0].error.has_value());
   EXPECT_THAT(*results[0].error, HasSubstr("6 tokens"));
   EXPECT_THAT(recorder.done, ElementsAre(0));
+}
+
+TEST(TokenizedModel, ManyRequestsAreEncodedAheadAndEachAnsweredOnce) {
+  std::vector<LoglikelihoodRequest> requests(2 * kRequestsAtOnce + 100, {"c", "x"});
+  requests[kRequestsAtOnce + 3].continuation = "y";
+  requests.back().continuation = "";
+  std::vector<LoglikelihoodResult> results(requests.size());
+  Recorder recorder;
+  Model(100)->Loglikelihood(requests, results, recorder);
+  EXPECT_EQ(recorder.done.size(), requests.size());
+  EXPECT_EQ(results[kRequestsAtOnce + 2].log_prob, -('x' + 2));
+  EXPECT_EQ(results[kRequestsAtOnce + 3].log_prob, -('y' + 2));
+  EXPECT_TRUE(results.back().error.has_value());
+  // The same error where it ends the call, found while others are computed.
+  TextOptions options;
+  options.truncation = TruncationPolicy::kError;
+  try {
+    Recorder stopped;
+    Model(100, options)->Loglikelihood(requests, results, stopped);
+    FAIL();
+  } catch (const RequestError& error) {
+    EXPECT_EQ(error.request(), requests.size() - 1);
+  }
 }
 
 TEST(TokenizedModel, RollingScoresEveryIdOnce) {

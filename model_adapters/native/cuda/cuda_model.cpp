@@ -16,7 +16,6 @@
 #include "model_adapters/native/cuda/session.h"
 #include "model_adapters/native/generator.h"
 #include "model_adapters/native/model_info.h"
-#include "model_adapters/native/plan.h"
 #include "model_adapters/native/scorer.h"
 
 namespace natsl::model_adapters::native::cuda {
@@ -76,29 +75,22 @@ class CudaModel final : public NativeModel {
 
   void Score(std::span<const TokenScoreRequest> requests, std::span<TokenScore> results,
              BatchListener& listener) override {
-    InCall([&] {
-      PlanLimits limits;
-      limits.batch_tokens = options_.batch_tokens;
-      limits.max_sequences = kMostSequences;
-      limits.max_held = Held(kMostSequences);
-      limits.share_prefixes = options_.share_prefixes;
-      ScoreAll(*engine_, requests, limits, results, listener);
-    });
+    InCall([&] { ScoreAll(*engine_, requests, ScoreLimits(), results, listener); });
     RecordHalvings();
   }
 
   void Generate(std::span<const TokenGenerateRequest> requests, std::span<TokenGeneration> results,
                 BatchListener& listener) override {
-    InCall([&] {
-      GenerateLimits limits;
-      limits.batch_tokens = options_.batch_tokens;
-      limits.max_sequences = Held(limits.max_sequences);
-      const int64_t token_bytes = std::max<int64_t>(engine_->pool().token_bytes(), 1);
-      limits.held_tokens = std::max(limits.held_tokens, free_bytes_ / kHeldShare / token_bytes);
-      limits.share_prefixes = options_.share_prefixes;
-      GenerateAll(*engine_, requests, limits, results, listener);
-    });
+    InCall([&] { GenerateAll(*engine_, requests, LimitsOfGeneration(), results, listener); });
     RecordHalvings();
+  }
+
+  std::vector<int> Split(std::span<const TokenScoreRequest> requests, int parts) const override {
+    return SplitScorePlan(MakeScorePlan(requests, ScoreLimits()), parts);
+  }
+
+  std::vector<int> Split(std::span<const TokenGenerateRequest> requests, int parts) const override {
+    return SplitGenerateGroups(requests, GenerateGroups(requests, LimitsOfGeneration()), parts);
   }
 
   std::unique_ptr<Session> NewSession(int64_t batch) override {
@@ -153,6 +145,26 @@ class CudaModel final : public NativeModel {
   }
 
  private:
+  PlanLimits ScoreLimits() const {
+    PlanLimits limits;
+    limits.batch_tokens = options_.batch_tokens;
+    limits.max_sequences = kMostSequences;
+    limits.max_held = Held(kMostSequences);
+    limits.share_prefixes = options_.share_prefixes;
+    limits.deterministic = options_.deterministic;
+    return limits;
+  }
+
+  GenerateLimits LimitsOfGeneration() const {
+    GenerateLimits limits;
+    limits.batch_tokens = options_.batch_tokens;
+    limits.max_sequences = options_.deterministic ? 1 : Held(limits.max_sequences);
+    const int64_t token_bytes = std::max<int64_t>(engine_->pool().token_bytes(), 1);
+    limits.held_tokens = std::max(limits.held_tokens, free_bytes_ / kHeldShare / token_bytes);
+    limits.share_prefixes = options_.share_prefixes && !options_.deterministic;
+    return limits;
+  }
+
   static int64_t WeightBytes(const ModelSpec& spec, core::DType dtype) {
     int64_t bytes = 0;
     for (const SlotSpec& slot : ExpectedSlots(spec)) {

@@ -1,5 +1,5 @@
 // Prefix tree and its cut into steps.
-#include "model_adapters/native/plan.h"
+#include "model_adapters/score_plan.h"
 
 #include <algorithm>
 #include <numeric>
@@ -8,7 +8,7 @@
 #include "core/cast.h"
 #include "core/error.h"
 
-namespace natsl::model_adapters::native {
+namespace natsl::model_adapters {
 
 int64_t CommonPrefix(std::span<const TokenId> a, std::span<const TokenId> b) {
   const size_t limit = std::min(a.size(), b.size());
@@ -27,6 +27,10 @@ class Planner {
   ScorePlan Make() {
     Sort();
     const int64_t count = core::Size(plan_.order);
+    if (limits_.deterministic) {
+      EmitAlone();
+      return std::move(plan_);
+    }
     common_.assign(static_cast<size_t>(count), 0);
     if (limits_.share_prefixes) {
       for (int64_t i = 1; i < count; ++i) {
@@ -82,14 +86,7 @@ class Planner {
         shared = std::min(shared, common_[static_cast<size_t>(end)]);
         ++end;
       }
-      const int64_t id = core::Size(plan_.nodes);
-      PlanNode node;
-      node.parent = parent;
-      node.begin = depth;
-      node.end = shared;
-      node.first = begin;
-      node.last = end;
-      plan_.nodes.push_back(std::move(node));
+      const int64_t id = AddNode(parent, depth, shared, begin, end);
       // Inputs that end here sort first.
       int64_t rest = begin;
       while (rest < end && core::Size(Input(rest)) == shared) ++rest;
@@ -99,6 +96,56 @@ class Planner {
       begin = end;
     }
     return added;
+  }
+
+  const TokenScoreRequest& At(int64_t place) const {
+    return requests_[plan_.order[static_cast<size_t>(place)]];
+  }
+
+  // The first place after `first` that doesn't read the same context.
+  int64_t EndOfContext(int64_t first) const {
+    const int64_t context = At(first).scored_from;
+    int64_t last = first + 1;
+    while (limits_.share_prefixes && last < core::Size(plan_.order) &&
+           At(last).scored_from == context && CommonPrefix(Input(first), Input(last)) >= context) {
+      ++last;
+    }
+    return last;
+  }
+
+  int64_t AddNode(int64_t parent, int64_t begin, int64_t end, int64_t first, int64_t last) {
+    PlanNode node;
+    node.parent = parent;
+    node.begin = begin;
+    node.end = end;
+    node.first = first;
+    node.last = last;
+    plan_.nodes.push_back(std::move(node));
+    return core::Size(plan_.nodes) - 1;
+  }
+
+  // A context in steps of its own, then each longer continuation in steps of its own.
+  void EmitAlone() {
+    for (int64_t first = 0; first < core::Size(plan_.order);) {
+      const int64_t last = EndOfContext(first);
+      const int64_t context = At(first).scored_from;
+      const int64_t root = AddNode(-1, 0, context, first, last);
+      std::vector<int64_t> children;
+      for (int64_t place = first; place < last;) {
+        int64_t end = place + 1;
+        // The same input twice is computed once.
+        while (end < last && std::ranges::equal(Input(place), Input(end))) ++end;
+        if (const int64_t length = core::Size(Input(place)); length > context) {
+          children.push_back(AddNode(root, context, length, place, end));
+        }
+        place = end;
+      }
+      plan_.nodes[static_cast<size_t>(root)].children = children;
+      EmitPieces(root);
+      for (const int64_t child : children) EmitPieces(child);
+      plan_.steps.back().release.push_back(root);
+      first = last;
+    }
   }
 
   struct Size {
@@ -144,7 +191,14 @@ class Planner {
   }
 
   void EmitLarge(int64_t id) {
-    const PlanNode node = plan_.nodes[static_cast<size_t>(id)];
+    EmitPieces(id);
+    Emit(plan_.nodes[static_cast<size_t>(id)].children);
+    plan_.steps.back().release.push_back(id);
+  }
+
+  // A node's own tokens, a step a piece.
+  void EmitPieces(int64_t id) {
+    const PlanNode& node = plan_.nodes[static_cast<size_t>(id)];
     for (int64_t begin = node.begin; begin < node.end; begin += limits_.batch_tokens) {
       const int64_t end = std::min(node.end, begin + limits_.batch_tokens);
       PlanStep step;
@@ -154,8 +208,6 @@ class Planner {
       if (end == node.end) Finish(node, step);
       plan_.steps.push_back(std::move(step));
     }
-    Emit(node.children);
-    plan_.steps.back().release.push_back(id);
   }
 
   // All nodes of the unit's subtrees, a step a level.
@@ -203,4 +255,52 @@ ScorePlan MakeScorePlan(std::span<const TokenScoreRequest> requests, const PlanL
   return Planner(requests, limits).Make();
 }
 
-}  // namespace natsl::model_adapters::native
+std::vector<int> SplitScorePlan(const ScorePlan& plan, int parts) {
+  // Steps over the same places are one unit; a prefix of several units is computed by each part
+  // that has one of them, so parts are runs of places.
+  const size_t places = plan.order.size();
+  std::vector<int64_t> cost(places, 0);  // of the unit, on its first place
+  std::vector<size_t> unit(places);
+  std::iota(unit.begin(), unit.end(), size_t{0});
+  std::vector<size_t> place_of(places);
+  for (size_t place = 0; place < places; ++place) place_of[plan.order[place]] = place;
+  int64_t total = 0;
+  for (const PlanStep& step : plan.steps) {
+    int64_t tokens = 0;
+    for (const PlanPiece& piece : step.pieces) tokens += piece.end - piece.begin;
+    cost[static_cast<size_t>(step.first)] += tokens;
+    total += tokens;
+    for (const size_t request : step.finished) {
+      unit[place_of[request]] = static_cast<size_t>(step.first);
+    }
+  }
+  std::vector<int> part_of_unit(places, 0);
+  int64_t before = 0;
+  for (size_t place = 0; place < places; ++place) {
+    const int64_t middle = before + cost[place] / 2;
+    part_of_unit[place] =
+        total == 0 ? 0 : static_cast<int>(std::min<int64_t>(parts - 1, middle * parts / total));
+    before += cost[place];
+  }
+  std::vector<int> part(places);
+  for (size_t place = 0; place < places; ++place) {
+    part[plan.order[place]] = part_of_unit[unit[place]];
+  }
+  return part;
+}
+
+std::vector<int> SplitGroups(std::span<const int64_t> costs, int parts) {
+  std::vector<size_t> order(costs.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::stable_sort(order, [&](size_t a, size_t b) { return costs[a] > costs[b]; });
+  std::vector<int64_t> load(static_cast<size_t>(parts), 0);
+  std::vector<int> part(costs.size());
+  for (const size_t group : order) {
+    const auto least = std::ranges::min_element(load);
+    *least += costs[group];
+    part[group] = static_cast<int>(least - load.begin());
+  }
+  return part;
+}
+
+}  // namespace natsl::model_adapters

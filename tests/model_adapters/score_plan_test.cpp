@@ -1,13 +1,14 @@
 // The scoring plan: every token once, shared prefixes once, limits kept, order of no matter.
-#include "model_adapters/native/plan.h"
+#include "model_adapters/score_plan.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <map>
 #include <random>
+#include <set>
 
-namespace natsl::model_adapters::native {
+namespace natsl::model_adapters {
 namespace {
 
 std::vector<TokenId> Sequence(TokenId first, int64_t count) {
@@ -139,5 +140,95 @@ TEST(Plan, OrderOfRequestsDoesNotMatter) {
 
 TEST(Plan, NoRequests) { EXPECT_TRUE(MakeScorePlan({}, {}).steps.empty()); }
 
+TEST(DeterministicPlan, AStepHoldsOneSequenceCutWhereItsScoredIdsBegin) {
+  const std::vector<TokenId> context = Sequence(0, 40);
+  std::vector<TokenScoreRequest> requests;
+  for (const TokenId choice : {50, 60, 70})
+    requests.push_back({Join(context, Sequence(choice, 5)), 40});
+  requests.push_back({Join(context, {80}), 40});             // one scored id: no continuation
+  requests.push_back({Join(context, Sequence(50, 5)), 42});  // the same ids, cut elsewhere
+  requests.push_back({Sequence(10, 30), 1});
+  PlanLimits limits;
+  limits.deterministic = true;
+  limits.batch_tokens = 16;
+  CheckPlan(requests, limits);
+  limits.share_prefixes = false;
+  CheckPlan(requests, limits);
+  limits.share_prefixes = true;
+  const ScorePlan plan = MakeScorePlan(requests, limits);
+  for (const PlanStep& step : plan.steps) EXPECT_EQ(step.pieces.size(), 1u);
+  // 40 + 3 x 4 once, 42 + 2 (computed again for the other cut), 1 + 28.
+  EXPECT_EQ(PlannedTokens(plan), 40 + 12 + 44 + 29);
+}
+
+TEST(DeterministicPlan, TheStepsOfARequestDoNotDependOnOthers) {
+  const TokenScoreRequest request{Sequence(3, 50), 20};
+  PlanLimits limits;
+  limits.deterministic = true;
+  limits.batch_tokens = 16;
+  const auto pieces_of = [&](const std::vector<TokenScoreRequest>& requests, size_t index) {
+    const ScorePlan plan = MakeScorePlan(requests, limits);
+    std::vector<std::pair<int64_t, int64_t>> pieces;
+    for (const PlanStep& step : plan.steps) {
+      const auto place =
+          std::find(plan.order.begin(), plan.order.end(), index) - plan.order.begin();
+      const PlanNode& node = plan.nodes[static_cast<size_t>(step.pieces[0].node)];
+      if (node.first <= place && place < node.last) {
+        pieces.emplace_back(step.pieces[0].begin, step.pieces[0].end);
+      }
+    }
+    return pieces;
+  };
+  const auto alone = pieces_of({request}, 0);
+  EXPECT_EQ(alone,
+            (std::vector<std::pair<int64_t, int64_t>>{{0, 16}, {16, 20}, {20, 36}, {36, 49}}));
+  EXPECT_EQ(
+      pieces_of({{Sequence(3, 30), 20}, request, {Sequence(3, 70), 60}, {Sequence(0, 9), 2}}, 1),
+      alone);
+}
+
+TEST(SplitPlan, PartsKeepStepsWholeAndCostTheSame) {
+  std::mt19937 random(5);
+  std::vector<TokenScoreRequest> requests;
+  const std::vector<TokenId> shots = Sequence(0, 60);
+  for (int document = 0; document < 200; ++document) {
+    const auto context = Join(shots, Sequence(static_cast<TokenId>(random() % 1000), 20));
+    for (int choice = 0; choice < 2; ++choice) {
+      requests.push_back({Join(context, Sequence(static_cast<TokenId>(random() % 1000), 4)), 80});
+    }
+  }
+  PlanLimits limits;
+  limits.batch_tokens = 256;
+  const ScorePlan plan = MakeScorePlan(requests, limits);
+  for (const int parts : {1, 2, 3, 4}) {
+    const std::vector<int> part = SplitScorePlan(plan, parts);
+    ASSERT_EQ(part.size(), requests.size());
+    std::vector<int64_t> tokens(static_cast<size_t>(parts), 0);
+    int64_t total = 0, all = 0;
+    for (const PlanStep& step : plan.steps) {
+      std::set<int> computing;
+      for (int64_t place = step.first; place < step.last; ++place) {
+        computing.insert(part[plan.order[static_cast<size_t>(place)]]);
+      }
+      int64_t size = 0;
+      for (const PlanPiece& piece : step.pieces) size += piece.end - piece.begin;
+      for (const int p : computing) tokens[static_cast<size_t>(p)] += size;
+      total += size;
+      all += size * static_cast<int64_t>(computing.size());
+    }
+    // Only the shared shots are computed by each part.
+    EXPECT_LE(all, total + 60 * (parts - 1) + limits.batch_tokens);
+    const auto [least, most] = std::minmax_element(tokens.begin(), tokens.end());
+    EXPECT_LE(*most - *least, 2 * limits.batch_tokens) << parts;
+  }
+}
+
+TEST(SplitPlan, GroupsGoToTheLeastLoaded) {
+  const std::vector<int64_t> costs = {5, 9, 1, 4};
+  EXPECT_EQ(SplitGroups(costs, 2), (std::vector<int>{1, 0, 0, 1}));
+  EXPECT_EQ(SplitGroups(costs, 1), (std::vector<int>{0, 0, 0, 0}));
+  EXPECT_TRUE(SplitGroups({}, 3).empty());
+}
+
 }  // namespace
-}  // namespace natsl::model_adapters::native
+}  // namespace natsl::model_adapters

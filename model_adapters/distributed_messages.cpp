@@ -1,0 +1,68 @@
+#include "model_adapters/distributed_messages.h"
+
+namespace natsl::model_adapters {
+
+void Put(core::ByteWriter& out, const TokenScoreRequest& request) {
+  out.Put(request.ids);
+  out.Put(request.scored_from);
+}
+
+void Get(core::ByteReader& in, TokenScoreRequest& request) {
+  in.Get(request.ids);
+  in.Get(request.scored_from);
+}
+
+void Put(core::ByteWriter& out, const TokenGenerateRequest& request) {
+  out.Put(request.prompt);
+  out.Put(request.max_new_tokens);
+  out.Put(request.eos);
+  out.Put(request.sampling);
+  out.Put(static_cast<uint8_t>(request.stop != nullptr));
+  out.Put(request.stop_strings);
+}
+
+void Get(core::ByteReader& in, TokenGenerateRequest& request) {
+  in.Get(request.prompt);
+  in.Get(request.max_new_tokens);
+  in.Get(request.eos);
+  in.Get(request.sampling);
+  bool stops = false;
+  in.Get(stops);
+  in.Get(request.stop_strings);
+}
+
+void Put(core::ByteWriter& out, const TokenScore& score) {
+  out.Put(score.log_probs);
+  out.Put(static_cast<uint8_t>(score.is_greedy));
+}
+
+void Get(core::ByteReader& in, TokenScore& score) {
+  in.Get(score.log_probs);
+  in.Get(score.is_greedy);
+}
+
+void Put(core::ByteWriter& out, const TokenGeneration& generation) {
+  out.Put(generation.ids);
+  out.Put(generation.finish);
+}
+
+void Get(core::ByteReader& in, TokenGeneration& generation) {
+  in.Get(generation.ids);
+  in.Get(generation.finish);
+}
+
+std::string ShortMessage(Tell tell) {
+  core::ByteWriter out;
+  out.Put(tell);
+  return out.Take();
+}
+
+std::string ErrorMessage(const Error& error) {
+  core::ByteWriter out;
+  out.Put(Tell::kError);
+  out.Put(error.code());
+  out.Put(std::string(error.what()));
+  return out.Take();
+}
+
+}  // namespace natsl::model_adapters
