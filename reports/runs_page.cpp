@@ -5,6 +5,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
+#include <set>
 
 #include "reports/html_page.h"
 #include "reports/runs_plots.h"
@@ -60,13 +62,18 @@ HtmlCell Value(const Number& number, int decimals = 4) {
     cell.tip = number.reason;
     return cell;
   }
-  return {fmt::format("{:.{}f}", *number.value, decimals), *number.value};
+  // A perplexity of millions says nothing by its decimals.
+  constexpr double kLarge = 1e6;
+  const double value = *number.value;
+  return {std::abs(value) < kLarge ? fmt::format("{:.{}f}", value, decimals)
+                                   : fmt::format("{:.4g}", value),
+          value};
 }
 
 HtmlCell Interval(const MetricRecord& metric) {
   if (!metric.low.value || !metric.high.value) return {"", std::nullopt, "quiet"};
-  HtmlCell cell(fmt::format("{:.4f} to {:.4f}", *metric.low.value, *metric.high.value),
-                *metric.low.value, "quiet");
+  HtmlCell cell(Value(metric.low).text + " to " + Value(metric.high).text, *metric.low.value,
+                "quiet");
   cell.tip = metric.interval_method;
   return cell;
 }
@@ -115,7 +122,9 @@ HtmlTable ResultsTable(const Runs& runs, bool curves) {
         if (metrics.back() != nullptr) any = metrics.back();
       }
       std::vector<HtmlCell> row = {
-          name, filter == "none" ? metric_name : metric_name + " (" + filter + ")",
+          HtmlCell(name, std::nullopt, "name"),
+          HtmlCell(filter == "none" ? metric_name : metric_name + " (" + filter + ")", std::nullopt,
+                   "name"),
           any->higher_is_better ? "↑" : "↓"};
       AddValues(runs, metrics, row);
       table.rows.push_back(std::move(row));
@@ -170,47 +179,58 @@ std::string Ids(const FirstRequest& request) {
                            fmt::join(request.last, " "), request.ids);
 }
 
-HtmlTable TasksTable(const Runs& runs) {
+/// A row for each task and run that has it: `cells` fills it behind the names.
+template <typename Cells>
+HtmlTable TaskRows(const Runs& runs, const std::vector<HtmlColumn>& columns, Cells&& cells) {
   HtmlTable table;
   table.columns = {"Task"};
   if (runs.size() > 1) table.columns.emplace_back("Run");
-  for (const HtmlColumn& column :
-       {HtmlColumn("Documents", true), HtmlColumn("of", true), HtmlColumn("Requests", true),
-        HtmlColumn("Tokens", true), HtmlColumn("Truncated", true), HtmlColumn("Dataset"),
-        HtmlColumn("Protocol"), HtmlColumn("Version"), HtmlColumn("Few-shot", true),
-        HtmlColumn("Data SHA-256"), HtmlColumn("Prompts SHA-256"),
-        HtmlColumn("First request's ids")}) {
-    table.columns.push_back(column);
-  }
+  table.columns.insert(table.columns.end(), columns.begin(), columns.end());
   for (const std::string& name : TaskNames(runs)) {
     for (const ReportedRun& run : runs) {
       const TaskRecord* task = FindTask(run.record, name);
       if (task == nullptr) continue;
-      const RequestCounts& counts = task->counts;
-      const auto number = [](int64_t value) {
-        return HtmlCell(fmt::format("{}", value), static_cast<double>(value));
-      };
-      const double share = counts.requests == 0 ? 0
-                                                : static_cast<double>(counts.truncated_requests) /
-                                                      static_cast<double>(counts.requests);
-      std::vector<HtmlCell> row = {name};
+      std::vector<HtmlCell> row = {HtmlCell(name, std::nullopt, "name")};
       if (runs.size() > 1) row.emplace_back(run.label);
-      row.push_back(number(task->evaluated));
-      row.push_back(number(task->documents));
-      row.push_back(number(counts.requests));
-      row.push_back(number(counts.context_tokens + counts.output_tokens));
-      row.emplace_back(fmt::format("{:.1f} %", 100 * share), share, share > 0 ? "warn" : "");
-      row.emplace_back(task->split.empty() ? task->dataset : task->dataset + ", " + task->split);
-      row.emplace_back(task->protocol);
-      row.emplace_back(task->version_json);
-      row.push_back(number(task->num_fewshot));
-      row.push_back(Hash(task->data_sha256));
-      row.push_back(Hash(task->prompts_sha256));
-      row.emplace_back(Ids(task->first_request), std::nullopt, "code");
+      cells(*task, row);
       table.rows.push_back(std::move(row));
     }
   }
   return table;
+}
+
+HtmlTable CountsTable(const Runs& runs) {
+  const std::vector<HtmlColumn> columns = {
+      {"Documents", true}, {"of", true},       {"Requests", true},   {"Tokens", true},
+      {"Truncated", true}, {"Few-shot", true}, HtmlColumn("Dataset")};
+  return TaskRows(runs, columns, [](const TaskRecord& task, std::vector<HtmlCell>& row) {
+    const auto add = [&](int64_t value) {
+      row.emplace_back(fmt::format("{}", value), static_cast<double>(value));
+    };
+    const RequestCounts& counts = task.counts;
+    const double share = counts.requests == 0 ? 0
+                                              : static_cast<double>(counts.truncated_requests) /
+                                                    static_cast<double>(counts.requests);
+    add(task.evaluated);
+    add(task.documents);
+    add(counts.requests);
+    add(counts.context_tokens + counts.output_tokens);
+    row.emplace_back(fmt::format("{:.1f} %", 100 * share), share, share > 0 ? "warn" : "");
+    add(task.num_fewshot);
+    row.emplace_back(task.split.empty() ? task.dataset : task.dataset + ", " + task.split);
+  });
+}
+
+HtmlTable SourcesTable(const Runs& runs) {
+  const std::vector<HtmlColumn> columns = {"Protocol", "Version", "Data SHA-256", "Prompts SHA-256",
+                                           "First request's ids"};
+  return TaskRows(runs, columns, [](const TaskRecord& task, std::vector<HtmlCell>& row) {
+    row.emplace_back(task.protocol);
+    row.emplace_back(task.version_json);
+    row.push_back(Hash(task.data_sha256));
+    row.push_back(Hash(task.prompts_sha256));
+    row.emplace_back(Ids(task.first_request), std::nullopt, "code");
+  });
 }
 
 /// A property a row, a run a column.
@@ -232,7 +252,7 @@ class Properties {
     for (const ReportedRun& run : runs) table.columns.emplace_back(run.label);
     if (runs.size() == 1) table.columns.back() = HtmlColumn("Value");
     for (size_t i = 0; i < names_.size(); ++i) {
-      std::vector<HtmlCell> row = {names_[i]};
+      std::vector<HtmlCell> row = {HtmlCell(names_[i], std::nullopt, "name")};
       row.insert(row.end(), cells_[i].begin(), cells_[i].end());
       table.rows.push_back(std::move(row));
     }
@@ -334,11 +354,21 @@ void AddPlots(HtmlPage& page, const char* heading, const std::vector<std::string
 }  // namespace
 
 void LabelRuns(std::vector<ReportedRun>& runs) {
-  for (ReportedRun& run : runs) {
-    const std::string& model = run.record.model.name;
-    const auto same = std::ranges::count_if(
-        runs, [&](const ReportedRun& other) { return other.record.model.name == model; });
-    if (same == 1) run.label = model;
+  const auto last = [](const std::string& path) {
+    const size_t end = path.find_last_not_of('/');
+    const size_t slash = path.find_last_of('/', end);
+    return path.substr(slash + 1, end - slash);
+  };
+  const auto label_by = [&](auto&& name) {
+    std::set<std::string> names;
+    for (const ReportedRun& run : runs) names.insert(name(run));
+    if (names.size() < runs.size()) return false;
+    for (ReportedRun& run : runs) run.label = name(run);
+    return true;
+  };
+  // The shortest that tells them apart; else their folders as they were given.
+  if (!label_by([&](const ReportedRun& run) { return last(run.record.model.name); })) {
+    label_by([&](const ReportedRun& run) { return last(run.label); });
   }
 }
 
@@ -365,7 +395,8 @@ std::string RunsHtml(const std::vector<ReportedRun>& runs) {
     page.Details("The points of these curves", RenderHtml(points));
   }
   page.Section("Tasks");
-  page.Table(TasksTable(runs));
+  page.Table(CountsTable(runs));
+  page.Table(SourcesTable(runs));
   std::vector<std::string> deviations;
   for (const std::string& name : TaskNames(runs)) {
     for (const ReportedRun& run : runs) {

@@ -9,7 +9,8 @@
 
 namespace natsl::reports {
 
-/// Labels that tell the runs apart: the model's name, or the folder's where that is the same.
+/// Short labels that tell the runs apart: the end of the model's path, or of the folder's where two
+/// have the same.
 void LabelRuns(std::vector<ReportedRun>& runs);
 
 std::string RunsHtml(const std::vector<ReportedRun>& runs);

@@ -124,6 +124,7 @@ std::vector<std::string> ScorePlots(const std::vector<ReportedRun>& runs) {
   fractions.value.low = 0;
   fractions.value.high = 1;
   for (const std::string& name : TaskNames(runs)) {
+    if (SplitLength(name).length) continue;  // drawn over the length
     for (size_t run = 0; run < runs.size(); ++run) {
       const TaskRecord* task = FindTask(runs[run].record, name);
       const MetricRecord* metric = task == nullptr ? nullptr : PrimaryMetric(*task);

@@ -99,7 +99,11 @@ TEST(RunsPage, RunsStandSideBySide) {
   runs[1].record.tasks[0].metrics[0].value = Number::Of(0.55);
   runs[1].execution.emplace();
   LabelRuns(runs);
-  EXPECT_EQ(runs[1].label, "/path/to/other");
+  EXPECT_EQ(runs[0].label, "model");
+  EXPECT_EQ(runs[1].label, "other");
+  runs[1].record.model.name = "/another/model/";
+  LabelRuns(runs);
+  EXPECT_EQ(runs[1].label, "other");  // the folders' ends, as labelled before
   const std::string html = RunsHtml(runs);
   EXPECT_NE(html.find("2 runs side by side"), std::string::npos);
   EXPECT_NE(html.find("0.5500"), std::string::npos);
