@@ -38,7 +38,6 @@ thead th{border-top:0;background:var(--band);white-space:nowrap;font-weight:600}
 tbody tr:nth-child(even){background:var(--band)}
 .n{text-align:right;white-space:nowrap}
 td{white-space:nowrap}td.w{white-space:normal;min-width:18rem;overflow-wrap:anywhere}
-td.name{white-space:nowrap}
 th button{all:unset;cursor:pointer}th button:focus-visible{outline:2px solid var(--link)}
 th button::after{content:" \2195";color:var(--quiet);font-weight:400}
 th[aria-sort=ascending] button::after{content:" \2191";color:var(--fg)}

@@ -23,7 +23,7 @@ struct HtmlCell {
 
   std::string text;
   std::optional<double> sort;
-  std::string style;  ///< "good", "bad", "warn", "quiet", "code", "name" (not broken) or ""
+  std::string style;  ///< "good", "bad", "warn", "quiet", "code" or ""
   std::string tip;    ///< shown on hover
   bool html = false;
 };

@@ -122,9 +122,9 @@ HtmlTable ResultsTable(const Runs& runs, bool curves) {
         if (metrics.back() != nullptr) any = metrics.back();
       }
       std::vector<HtmlCell> row = {
-          HtmlCell(name, std::nullopt, "name"),
-          HtmlCell(filter == "none" ? metric_name : metric_name + " (" + filter + ")", std::nullopt,
-                   "name"),
+          HtmlCell(name, std::nullopt),
+          HtmlCell(filter == "none" ? metric_name : metric_name + " (" + filter + ")",
+                   std::nullopt),
           any->higher_is_better ? "↑" : "↓"};
       AddValues(runs, metrics, row);
       table.rows.push_back(std::move(row));
@@ -190,7 +190,7 @@ HtmlTable TaskRows(const Runs& runs, const std::vector<HtmlColumn>& columns, Cel
     for (const ReportedRun& run : runs) {
       const TaskRecord* task = FindTask(run.record, name);
       if (task == nullptr) continue;
-      std::vector<HtmlCell> row = {HtmlCell(name, std::nullopt, "name")};
+      std::vector<HtmlCell> row = {HtmlCell(name, std::nullopt)};
       if (runs.size() > 1) row.emplace_back(run.label);
       cells(*task, row);
       table.rows.push_back(std::move(row));
@@ -252,7 +252,7 @@ class Properties {
     for (const ReportedRun& run : runs) table.columns.emplace_back(run.label);
     if (runs.size() == 1) table.columns.back() = HtmlColumn("Value");
     for (size_t i = 0; i < names_.size(); ++i) {
-      std::vector<HtmlCell> row = {HtmlCell(names_[i], std::nullopt, "name")};
+      std::vector<HtmlCell> row = {HtmlCell(names_[i], std::nullopt)};
       row.insert(row.end(), cells_[i].begin(), cells_[i].end());
       table.rows.push_back(std::move(row));
     }
