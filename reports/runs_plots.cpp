@@ -120,7 +120,9 @@ PlotSeries LossSeries(const std::string& name, const std::vector<PositionLoss>& 
 }  // namespace
 
 std::vector<std::string> ScorePlots(const std::vector<ReportedRun>& runs) {
-  BarPlot fractions{"Scores (0 to 1), 95 % intervals"}, others{"Scores, 95 % intervals"};
+  BarPlot fractions, others;
+  fractions.title = "Scores (0 to 1), 95 % intervals";
+  others.title = "Scores, 95 % intervals";
   fractions.value.low = 0;
   fractions.value.high = 1;
   for (const std::string& name : TaskNames(runs)) {
