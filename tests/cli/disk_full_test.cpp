@@ -62,7 +62,7 @@ TEST(DiskFull, IsSaidClearlyAndLosesNothing) {
     }
     ++failures;
     EXPECT_EQ(outcome.status, 5) << outcome.err;
-    EXPECT_TRUE(outcome.err.find("full") != std::string::npos ||
+    EXPECT_TRUE(outcome.err.find("free space") != std::string::npos ||
                 outcome.err.find("No space left") != std::string::npos)
         << outcome.err;
     EXPECT_FALSE(fs::exists(folder / "disk/out/results.json"));
