@@ -7,7 +7,7 @@
 
 namespace natsl::latency {
 
-/// Takes about half a second on `threads` threads (0: all that this process may use). float32.
+/// Takes about a third of a second on `threads` threads (0: all that this process may use). float32.
 CanaryRates MeasureHost(int threads, const core::Clock& clock);
 
 }  // namespace natsl::latency
