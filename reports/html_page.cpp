@@ -37,7 +37,7 @@ th,td{padding:.32rem .6rem;text-align:left;border-top:1px solid var(--line);vert
 thead th{border-top:0;background:var(--band);white-space:nowrap;font-weight:600}
 tbody tr:nth-child(even){background:var(--band)}
 .n{text-align:right;white-space:nowrap}
-td{white-space:nowrap}td.w{white-space:normal;min-width:18rem;overflow-wrap:anywhere}
+td{white-space:nowrap}td.w{white-space:normal;min-width:30rem;overflow-wrap:anywhere}
 th button{all:unset;cursor:pointer}th button:focus-visible{outline:2px solid var(--link)}
 th button::after{content:" \2195";color:var(--quiet);font-weight:400}
 th[aria-sort=ascending] button::after{content:" \2191";color:var(--fg)}
@@ -62,7 +62,7 @@ svg.plot{display:block;width:100%;height:auto;max-width:46rem;margin:0 auto;colo
 details{margin:.6rem 0}summary{cursor:pointer}
 footer{margin-top:2.5rem;color:var(--quiet);font-size:.88rem;overflow-wrap:anywhere}
 @media (max-width:40rem){body{padding:.6rem .7rem 2rem;font-size:15px}h1{font-size:1.3rem}
-th,td{padding:.3rem .45rem}td.w{min-width:14rem}svg.plot text{font-size:15px}}
+th,td{padding:.3rem .45rem}td.w{min-width:22rem}svg.plot text{font-size:14px}}
 @media print{:root{color-scheme:light}body{max-width:none;font-size:11pt}.table{overflow:visible;
 border:0}nav,input.filter,th button::after{display:none}.plots>*,tr,.note{break-inside:avoid}
 details:not([open])>*{display:block}}

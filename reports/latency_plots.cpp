@@ -61,10 +61,8 @@ void AddFits(LinePlot& plot, const LatencyRecord& record, const Group& group) {
     const PlotSeries& measured = SeriesOf(plot, record, fit.variant);
     if (measured.points.size() < 2) continue;
     const double from = measured.points.front().x, to = measured.points.back().x;
-    PlotSeries line{.name = measured.name + ": a + bL + cL²",
-                    .markers = false,
-                    .dashed = true,
-                    .colour = static_cast<int>(fit.variant)};
+    PlotSeries line{
+        .name = "", .markers = false, .dashed = true, .colour = static_cast<int>(fit.variant)};
     constexpr int kPieces = 64;
     for (int i = 0; i <= kPieces; ++i) {
       const double x = from * std::pow(to / from, static_cast<double>(i) / kPieces);
@@ -108,7 +106,9 @@ LinePlot TimePlot(const LatencyRecord& record, const Group& group,
                VariantOf(record, fit.variant).label == series.name;
       });
     }
+    const size_t measured = plot.series.size();
     AddFits(plot, record, group);
+    if (plot.series.size() > measured) plot.title += " (dashed: a + bL + cL²)";
   }
   return plot;
 }

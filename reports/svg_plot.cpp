@@ -136,14 +136,16 @@ void DrawSeries(SvgCanvas& canvas, const Frame& frame, const LinePlot& plot, siz
 }
 
 void DrawRules(SvgCanvas& canvas, const Frame& frame, const LinePlot& plot) {
+  double row = kTop + 13;
   for (const PlotRule& rule : plot.rules) {
     if (rule.x && Drawable(*rule.x, plot.x.scale)) {
       const double x = frame.X(*rule.x);
       if (x < frame.left() || x > kPlotWidth - kRight) continue;
       canvas.Line(x, kTop, x, kHeight - kBottom, kQuiet, 1.5, "stroke-dasharray=\"2 4\"");
       const bool right = x + 6 + TextWidth(rule.label) < kPlotWidth - kRight;
-      canvas.Text(right ? x + 5 : x - 5, kTop + 13, rule.label,
+      canvas.Text(right ? x + 5 : x - 5, row, rule.label,
                   right ? TextAnchor::kStart : TextAnchor::kEnd);
+      row += 15;  // labels of neighbours don't run into each other
     }
     if (rule.y && Drawable(*rule.y, plot.y.scale)) {
       const double y = frame.Y(*rule.y);
