@@ -36,6 +36,7 @@ struct DeltaRuleArgs {
   int64_t v_stride = 0;
   const float* g = nullptr;              ///< log decay [T, value_heads] (<= 0), or null: none
   const float* beta = nullptr;           ///< [T, value_heads]
+  bool beta_above_one = false;           ///< beta |k|^2 may exceed 1 (negative eigenvalues)
   void* o = nullptr;                     ///< [T, value_heads, V], contiguous
   float* const* states = nullptr;        ///< per sequence [value_heads, K, V], updated
   const NatsDeltaState* nats = nullptr;  ///< per sequence, or null

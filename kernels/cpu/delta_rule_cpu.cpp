@@ -250,7 +250,11 @@ namespace natsl::kernels {
 
 HWY_EXPORT(RunDeltaRuleVectorsItem);
 
-void RunDeltaRuleCpu(const DeltaRuleArgs& args) { RunDeltaRuleBy(args, BestChunkProducts()); }
+// The tiles solve a chunk's system by its inverse. With beta |k|^2 above 1 the inverse's terms grow
+// and cancel, and float32 loses digits that the vectors' forward substitution keeps.
+void RunDeltaRuleCpu(const DeltaRuleArgs& args) {
+  RunDeltaRuleBy(args, args.beta_above_one ? ChunkProducts::kVectors : BestChunkProducts());
+}
 
 void RunDeltaRuleBy(const DeltaRuleArgs& args, ChunkProducts products) {
   NATSL_CHECK(args.dtype == DType::kFloat32);

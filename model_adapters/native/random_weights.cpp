@@ -34,7 +34,7 @@ struct Draw {
   double low = 0, high = 1;
 };
 
-Draw DrawOf(std::string_view slot, const std::vector<int64_t>& shape) {
+Draw DrawOf(std::string_view slot, const std::vector<int64_t>& shape, bool tied_head) {
   // exp(A_log) in [1, 16]; softplus(dt_bias) log-uniform in [0.001, 0.1] (Mamba2, Gated DeltaNet).
   if (EndsWith(slot, "A_log")) return {Draw::Kind::kLogOfUniform, 1, 16};
   if (EndsWith(slot, "dt_bias")) return {Draw::Kind::kInverseSoftplus, 1e-3, 1e-1};
@@ -48,7 +48,8 @@ Draw DrawOf(std::string_view slot, const std::vector<int64_t>& shape) {
   int64_t fan_in = 1;
   for (size_t i = 1; i < shape.size(); ++i) fan_in *= shape[i];
   double bound = std::sqrt(3.0 / static_cast<double>(fan_in));
-  if (Contains(slot, "embeddings")) bound = std::sqrt(3.0);  // unit variance
+  // Unit variance; a table that is the head too is drawn as a head, so that logits stay near one.
+  if (Contains(slot, "embeddings") && !tied_head) bound = std::sqrt(3.0);
   return {Draw::Kind::kUniform, -bound, bound};
 }
 
@@ -56,6 +57,7 @@ class RandomWeights final : public WeightSource {
  public:
   RandomWeights(const ModelSpec& spec, uint64_t seed) : seed_(seed) {
     for (SlotSpec& slot : ExpectedSlots(spec)) shapes_.emplace(slot.slot, std::move(slot.shape));
+    tied_head_ = spec.tied_head;
     one_plus_ = spec.final_norm.kind == NormKind::kRmsOnePlus;
   }
 
@@ -64,7 +66,7 @@ class RandomWeights final : public WeightSource {
   at::Tensor Load(const std::string& slot) const override {
     const auto found = shapes_.find(slot);
     if (found == shapes_.end()) throw InternalError("random weights: no slot '{}'", slot);
-    Draw draw = DrawOf(slot, found->second);
+    Draw draw = DrawOf(slot, found->second, tied_head_);
     if (one_plus_ && Contains(slot, "norm")) draw = {Draw::Kind::kUniform, -0.2, 0.2};
     at::Tensor tensor = at::empty(found->second, at::kFloat);
     float* data = tensor.data_ptr<float>();
@@ -92,7 +94,7 @@ class RandomWeights final : public WeightSource {
 
   std::map<std::string, std::vector<int64_t>> shapes_;
   uint64_t seed_;
-  bool one_plus_ = false;
+  bool one_plus_ = false, tied_head_ = false;
 };
 
 }  // namespace

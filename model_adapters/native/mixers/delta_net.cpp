@@ -58,6 +58,7 @@ at::Tensor DeltaBranch::Recur(Inputs& inputs, Batch& batch, int64_t layer,
   args.k_stride = RowStride(inputs.k);
   args.v = inputs.v.data_ptr<float>();
   args.v_stride = RowStride(inputs.v);
+  args.beta_above_one = spec_.negative_eigenvalues;
   args.g = inputs.g.defined() ? inputs.g.data_ptr<float>() : nullptr;
   args.beta = inputs.beta.data_ptr<float>();
   args.o = o.data_ptr<float>();
