@@ -74,7 +74,7 @@ TEST_F(Latency, EndToEndAndTheGate) {
     EXPECT_GT(m["memory"]["kv_bytes"].get<int64_t>(), 0);
     EXPECT_GT(m["memory"]["peak_bytes"].get<int64_t>(), 0);
     EXPECT_GT(m["roofline"]["compute_share"].get<double>(), 0);
-    EXPECT_LT(m["roofline"]["compute_share"].get<double>(), 2);  // of a peak in a shaken machine
+    EXPECT_LT(m["roofline"]["compute_share"].get<double>(), 1);
     EXPECT_EQ(m.contains("softmax_shares"), m["variant"] == 0) << m["test"];
   }
   EXPECT_EQ(json["speed_ups"].size(), 15u);
