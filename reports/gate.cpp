@@ -7,33 +7,10 @@
 
 #include "core/json.h"
 #include "reports/console_table.h"
+#include "reports/html_page.h"
 
 namespace natsl::reports {
 namespace {
-
-std::string EscapeXml(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        // Control characters aren't allowed in XML 1.0.
-        out += static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t' ? ' ' : c;
-    }
-  }
-  return out;
-}
 
 GateRule ReadRule(const core::JsonObject& json) {
   static const std::set<std::string> known = {"task", "metric", "allowed_loss", "confidence",
@@ -152,15 +129,15 @@ std::string GateJunit(const std::vector<GateResult>& results) {
   int64_t failures = 0;
   std::string cases;
   for (const GateResult& result : results) {
-    cases += fmt::format("  <testcase classname=\"{}\" name=\"{}\"", EscapeXml(result.rule.task),
-                         EscapeXml(result.rule.metric));
+    cases += fmt::format("  <testcase classname=\"{}\" name=\"{}\"", EscapeHtml(result.rule.task),
+                         EscapeHtml(result.rule.metric));
     if (result.outcome == GateOutcome::kPass) {
       cases += "/>\n";
       continue;
     }
     ++failures;
     cases += fmt::format(">\n    <failure type=\"{}\" message=\"{}\"/>\n  </testcase>\n",
-                         Name(result.outcome), EscapeXml(result.text));
+                         Name(result.outcome), EscapeHtml(result.text));
   }
   return fmt::format(
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
