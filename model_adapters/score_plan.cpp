@@ -60,6 +60,10 @@ class Planner {
     std::sort(plan_.order.begin(), plan_.order.end(), [&](size_t a, size_t b) {
       const auto& x = requests_[a];
       const auto& y = requests_[b];
+      // Where a sequence is cut there, by the cut: the same context stands together.
+      if (limits_.deterministic && x.scored_from != y.scored_from) {
+        return x.scored_from < y.scored_from;
+      }
       // By input first: an input that ends sorts before those that go on.
       const auto order = std::lexicographical_compare_three_way(x.ids.begin(), x.ids.end() - 1,
                                                                 y.ids.begin(), y.ids.end() - 1);
