@@ -18,7 +18,7 @@ namespace {
 /// difflib's SequenceMatcher: number of characters in its matching blocks.
 class BlockMatcher {
  public:
-  BlockMatcher(const std::u32string& a, const std::u32string& b) : a_(a), b_(b) {
+  BlockMatcher(const std::u32string& a, const std::u32string& b) : a_(a), b_(b), runs_(b.size() + 1), next_(b.size() + 1) {
     for (size_t j = 0; j < b.size(); ++j) positions_[b[j]].push_back(j);
     if (b.size() >= 200) {
       const size_t popular = b.size() / 100 + 1;
@@ -26,7 +26,7 @@ class BlockMatcher {
     }
   }
 
-  int64_t MatchedCharacters() const {
+  int64_t MatchedCharacters() {
     std::vector<Range> ranges = {{0, a_.size(), 0, b_.size()}};
     int64_t matched = 0;
     while (!ranges.empty()) {
@@ -49,23 +49,25 @@ class BlockMatcher {
     size_t a, b, size;
   };
 
-  Block Longest(const Range& range) const {
+  Block Longest(const Range& range) {
     Block best{range.a_low, range.b_low, 0};
-    std::unordered_map<size_t, size_t> runs, next;  // end in b → length of the run
+    const std::vector<size_t>* previous = nullptr;  // the places whose runs_ are set
     for (size_t i = range.a_low; i < range.a_high; ++i) {
-      next.clear();
-      if (const auto found = positions_.find(a_[i]); found != positions_.end()) {
-        for (const size_t j : found->second) {
-          if (j < range.b_low) continue;
-          if (j >= range.b_high) break;
-          const auto before = j == 0 ? runs.end() : runs.find(j - 1);
-          const size_t length = before == runs.end() ? 1 : before->second + 1;
-          next[j] = length;
-          if (length > best.size) best = {i + 1 - length, j + 1 - length, length};
+      const auto found = positions_.find(a_[i]);
+      const std::vector<size_t>* places = found == positions_.end() ? nullptr : &found->second;
+      if (places != nullptr) {
+        for (auto j = std::lower_bound(places->begin(), places->end(), range.b_low);
+             j != places->end() && *j < range.b_high; ++j) {
+          const size_t length = runs_[*j] + 1;
+          next_[*j + 1] = length;
+          if (length > best.size) best = {i + 1 - length, *j + 1 - length, length};
         }
       }
-      std::swap(runs, next);
+      Clear(previous, runs_);
+      std::swap(runs_, next_);
+      previous = places;
     }
+    Clear(previous, runs_);
     while (best.a > range.a_low && best.b > range.b_low && a_[best.a - 1] == b_[best.b - 1]) {
       --best.a;
       --best.b;
@@ -78,8 +80,15 @@ class BlockMatcher {
     return best;
   }
 
+  static void Clear(const std::vector<size_t>* places, std::vector<size_t>& runs) {
+    if (places == nullptr) return;
+    for (const size_t j : *places) runs[j + 1] = 0;
+  }
+
   const std::u32string& a_;
   const std::u32string& b_;
+  // One past an end in b → length of the run that ends there, for this and the next place in a.
+  std::vector<size_t> runs_, next_;
   std::unordered_map<char32_t, std::vector<size_t>> positions_;
 };
 

@@ -53,39 +53,66 @@ int64_t Distinct(const std::vector<WordIds>& pieces, size_t vocabulary) {
   return count;
 }
 
-/// Marks the words of one longest common subsequence of x and y; false where the walk is too long.
-bool MarkCommon(const WordIds& x, const WordIds& y, std::vector<int32_t>& table,
-                std::vector<bool>& marked) {
-  const size_t n = x.size(), m = y.size(), width = m + 1;
-  // The first row and column are zero; all else is written below.
-  table.resize(std::max(table.size(), (n + 1) * width));
-  std::fill_n(table.begin(), width, 0);
-  for (size_t i = 1; i <= n; ++i) table[i * width] = 0;
-  for (size_t i = 1; i <= n; ++i) {
-    int32_t* row = &table[i * width];
-    const int32_t* above = row - width;
-    const int32_t word = x[i - 1];
-    int32_t left = 0;
-    for (size_t j = 1; j <= m; ++j) {
-      const int32_t longer = std::max(left, above[j]);
-      left = y[j - 1] == word ? above[j - 1] + 1 : longer;
-      row[j] = left;
+/// The table of a longest common subsequence by bits (Hyyrö, "Bit-parallel LCS-length computation
+/// revisited", 2004): of each row only whether an entry exceeds its left neighbour, since that is
+/// all that the walk back asks. One word of 64 bits holds 64 columns.
+class CommonSubsequence {
+ public:
+  explicit CommonSubsequence(size_t vocabulary) : matches_(vocabulary) {}
+
+  /// Marks the words of one longest common subsequence of x and y; false where the walk is too
+  /// long.
+  bool Mark(const WordIds& x, const WordIds& y, std::vector<bool>& marked) {
+    Fill(x, y);
+    int64_t moves = 0;
+    for (size_t i = x.size(), j = y.size(); i > 0 && j > 0; ++moves) {
+      if (x[i - 1] == y[j - 1]) {
+        marked[static_cast<size_t>(x[i - 1])] = true;
+        --i;
+        --j;
+      } else if (ExceedsLeft(i, j)) {
+        --i;
+      } else {
+        --j;
+      }
     }
+    return moves <= kMaxMoves;
   }
-  int64_t moves = 0;
-  for (size_t i = n, j = m; i > 0 && j > 0; ++moves) {
-    if (x[i - 1] == y[j - 1]) {
-      marked[static_cast<size_t>(x[i - 1])] = true;
-      --i;
-      --j;
-    } else if (table[(i - 1) * width + j] > table[i * width + j - 1]) {
-      --i;
-    } else {
-      --j;
+
+ private:
+  /// Bit j - 1 of row i is 0 where entry (i, j) exceeds entry (i, j - 1).
+  bool ExceedsLeft(size_t i, size_t j) const {
+    return (rows_[i * width_ + (j - 1) / 64] >> ((j - 1) % 64) & 1) == 0;
+  }
+
+  void Fill(const WordIds& x, const WordIds& y) {
+    width_ = (y.size() + 63) / 64;
+    for (size_t j = 0; j < y.size(); ++j) {
+      std::vector<uint64_t>& match = matches_[static_cast<size_t>(y[j])];
+      match.resize(std::max(match.size(), width_));
+      match[j / 64] |= uint64_t{1} << (j % 64);
     }
+    rows_.resize(std::max(rows_.size(), (x.size() + 1) * width_));
+    std::fill_n(rows_.begin(), width_, ~uint64_t{0});
+    for (size_t i = 1; i <= x.size(); ++i) {
+      const std::vector<uint64_t>& match = matches_[static_cast<size_t>(x[i - 1])];
+      uint64_t carry = 0;
+      for (size_t k = 0; k < width_; ++k) {
+        const uint64_t above = rows_[(i - 1) * width_ + k];
+        const uint64_t shared = k < match.size() ? above & match[k] : 0;
+        const uint64_t partial = above + carry;
+        const uint64_t sum = partial + shared;
+        carry = static_cast<uint64_t>(partial < above) + static_cast<uint64_t>(sum < partial);
+        rows_[i * width_ + k] = sum | (above & ~shared);
+      }
+    }
+    for (const int32_t word : y) matches_[static_cast<size_t>(word)].clear();
   }
-  return moves <= kMaxMoves;
-}
+
+  std::vector<std::vector<uint64_t>> matches_;  // word → its places in y
+  std::vector<uint64_t> rows_;                  // [rows, width_]
+  size_t width_ = 0;
+};
 
 }  // namespace
 
@@ -95,10 +122,10 @@ double RougeL(std::string_view prediction, std::string_view reference) {
   const std::vector<WordIds> gold = Pieces(reference, vocabulary);
   if (hypothesis.empty() || gold.empty()) return 0;
   std::vector<bool> marked(vocabulary.size());
-  std::vector<int32_t> table;
+  CommonSubsequence common_subsequence(vocabulary.size());
   for (const WordIds& x : gold) {
     for (const WordIds& y : hypothesis) {
-      if (!MarkCommon(x, y, table, marked)) return 0;
+      if (!common_subsequence.Mark(x, y, marked)) return 0;
     }
   }
   double common = 0;
