@@ -1,0 +1,106 @@
+// One decay matrix for both products, kept for the backward pass; the decay's gradient comes from
+// the products themselves.
+#include "training/forms/decayed_scores.h"
+
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include "training/forms/common.h"
+
+namespace natsl::training {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+// exp(b_t - b_j) for j <= t; undefined without decay.
+at::Tensor DecayMatrix(const at::Tensor& b, at::ScalarType dtype) {
+  if (!b.defined()) return {};
+  // Above the diagonal the exponential may be infinite: it is overwritten, not multiplied.
+  return (b.unsqueeze(2) - b.unsqueeze(1)).exp_().tril_().to(dtype);
+}
+
+at::Tensor Product(const at::Tensor& rows, const at::Tensor& k, const at::Tensor& decay,
+                   bool strict) {
+  at::Tensor scores = at::bmm(rows, k.transpose(1, 2));
+  if (decay.defined()) scores.mul_(decay);
+  return strict || !decay.defined() ? scores.tril_(strict ? -1 : 0) : scores;
+}
+
+// The gradient of the undecayed products.
+at::Tensor ProductGradient(const at::Tensor& gradient, const at::Tensor& decay, bool strict) {
+  at::Tensor product = decay.defined() ? at::mul(gradient, decay) : at::tril(gradient);
+  return strict ? product.tril_(-1) : product;
+}
+
+// d/db from sum of score * d score: what a row gains, its column loses.
+at::Tensor DecayGradient(const at::Tensor& weighted, at::ScalarType state) {
+  return weighted.sum(2, false, state) - weighted.sum(1, false, state);
+}
+
+struct ScoresFunction : torch::autograd::Function<ScoresFunction> {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& q, const at::Tensor& k,
+                            const std::optional<at::Tensor>& b) {
+    const at::Tensor decay = DecayMatrix(b.value_or(at::Tensor()), q.scalar_type());
+    at::Tensor scores = Product(q, k, decay, false);
+    context->save_for_backward({q, k, decay, scores});
+    return scores;
+  }
+
+  static variable_list backward(AutogradContext* context, variable_list gradients) {
+    const variable_list saved = context->get_saved_variables();
+    const at::Tensor &q = saved[0], &k = saved[1], &decay = saved[2], &scores = saved[3];
+    const at::Tensor product = ProductGradient(gradients[0], decay, false);
+    at::Tensor b;
+    if (decay.defined()) {
+      b = DecayGradient(at::mul(gradients[0], scores), StateType(q.scalar_type()));
+    }
+    return {at::bmm(product, k), at::bmm(product.transpose(1, 2), q), b};
+  }
+};
+
+struct DeltaScoresFunction : torch::autograd::Function<DeltaScoresFunction> {
+  static variable_list forward(AutogradContext* context, const at::Tensor& q,
+                               const at::Tensor& scaled_k, const at::Tensor& k,
+                               const std::optional<at::Tensor>& b) {
+    const at::Tensor decay = DecayMatrix(b.value_or(at::Tensor()), q.scalar_type());
+    at::Tensor scores = Product(q, k, decay, false);
+    at::Tensor corrections = Product(scaled_k, k, decay, true);
+    context->save_for_backward({q, scaled_k, k, decay, scores, corrections});
+    return {scores, corrections};
+  }
+
+  static variable_list backward(AutogradContext* context, variable_list gradients) {
+    const variable_list saved = context->get_saved_variables();
+    const at::Tensor &q = saved[0], &scaled_k = saved[1], &k = saved[2], &decay = saved[3];
+    const at::Tensor score_product = ProductGradient(gradients[0], decay, false);
+    const at::Tensor correction_product = ProductGradient(gradients[1], decay, true);
+    at::Tensor k_gradient = at::bmm(score_product.transpose(1, 2), q);
+    k_gradient.baddbmm_(correction_product.transpose(1, 2), scaled_k);
+    at::Tensor b;
+    if (decay.defined()) {
+      at::Tensor weighted = at::mul(gradients[0], saved[4]);
+      weighted.addcmul_(gradients[1], saved[5]);
+      b = DecayGradient(weighted, StateType(q.scalar_type()));
+    }
+    return {at::bmm(score_product, k), at::bmm(correction_product, k), k_gradient, b};
+  }
+};
+
+std::optional<at::Tensor> OptionalOf(const at::Tensor& x) {
+  return x.defined() ? std::optional(x) : std::nullopt;
+}
+
+}  // namespace
+
+at::Tensor DecayedScores(const at::Tensor& q, const at::Tensor& k, const at::Tensor& b) {
+  return ScoresFunction::apply(q, k, OptionalOf(b));
+}
+
+DeltaScores DecayedDeltaScores(const at::Tensor& q, const at::Tensor& scaled_k, const at::Tensor& k,
+                               const at::Tensor& b) {
+  const variable_list both = DeltaScoresFunction::apply(q, scaled_k, k, OptionalOf(b));
+  return {both[0], both[1]};
+}
+
+}  // namespace natsl::training
