@@ -34,7 +34,7 @@ class Network {
 
   /// A family's checkpoint name → float32 leaf with requires_grad, contiguous. The same tensors for
   /// the network's life: to load a checkpoint, copy into them under no-grad. A tied head has no
-  /// entry of its own.
+  /// entry of its own. (NAtS-L without an output gate has weights that nothing reads: no gradient.)
   const std::map<std::string, at::Tensor>& Parameters() const;
 
   struct Output {

@@ -3,6 +3,7 @@
 #include "training/network.h"
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 
 #include "core/error.h"
@@ -30,6 +31,12 @@ bool IsSupported(const TinyModel& model) {
     if (FamilyOf(model) == family) return false;
   }
   return !std::string_view(model.name).starts_with("natsl_own_");
+}
+
+// NAtS-L without an output gate has weights of a mix that nothing reads.
+bool IsWithoutEffect(const TinyModel& model, const std::string& name) {
+  return std::string_view(model.name) == "natsl_gva_no_gate_no_conv" &&
+         name.find("nats_out_weights_layer") != std::string::npos;
 }
 
 // The network's parameters by slot, as the native layers ask for them.
@@ -115,18 +122,19 @@ TEST(NetworkTest, OneStepOfGradientDescentLowersTheLossInEveryFamily) {
     if (!IsSupported(model)) continue;
     SCOPED_TRACE(model.name);
     const Network network(SpecOf(model), 5, at::kCPU);
-    const at::Tensor sequence = Ids(2, 65, 4);
-    const at::Tensor ids = sequence.narrow(1, 0, 64), targets = sequence.narrow(1, 1, 64);
+    const at::Tensor sequence = Ids(1, 81, 4);
+    const at::Tensor ids = sequence.narrow(1, 0, 80), targets = sequence.narrow(1, 1, 80);
     const Network::Output before = network.Loss(ids, targets, at::kFloat);
     EXPECT_NEAR(before.loss.item<double>(), std::log(96.0), 0.3);
     before.loss.backward();
     for (const auto& [name, parameter] : network.Parameters()) {
+      if (IsWithoutEffect(model, name)) continue;
       ASSERT_TRUE(parameter.grad().defined()) << name;
       ASSERT_TRUE(parameter.grad().isfinite().all().item<bool>()) << name;
     }
     const at::NoGradGuard no_grad;
     for (const auto& [name, parameter] : network.Parameters()) {
-      parameter.sub_(parameter.grad(), 0.05);
+      if (parameter.grad().defined()) parameter.sub_(parameter.grad(), 0.05);
     }
     const Network::Output after = network.Loss(ids, targets, at::kFloat);
     EXPECT_LT(after.loss.item<double>(), before.loss.item<double>() - 1e-4);
@@ -134,9 +142,11 @@ TEST(NetworkTest, OneStepOfGradientDescentLowersTheLossInEveryFamily) {
 }
 
 TEST(NetworkTest, BFloat16FollowsFloat32) {
-  for (const TinyModel& model : native::TinyModels()) {
-    if (!IsSupported(model)) continue;
-    SCOPED_TRACE(model.name);
+  // One of each kind of layer: products in bfloat16 are slow on a CPU.
+  for (const char* name :
+       {"gated_deltanet_hybrid", "natsl", "gla", "retnet", "hgrn", "hgrn2", "mamba2", "rwkv6"}) {
+    const TinyModel& model = native::Tiny(name);
+    SCOPED_TRACE(name);
     const Network network(SpecOf(model), 5, at::kCPU);
     const at::Tensor sequence = Ids(1, 129, 4);
     const at::Tensor ids = sequence.narrow(1, 0, 128), targets = sequence.narrow(1, 1, 128);
@@ -146,6 +156,7 @@ TEST(NetworkTest, BFloat16FollowsFloat32) {
       output.loss.backward();
       std::vector<at::Tensor> parts;
       for (const auto& [name, parameter] : network.Parameters()) {
+        if (IsWithoutEffect(model, name)) continue;
         EXPECT_EQ(parameter.grad().scalar_type(), at::kFloat) << name;
         parts.push_back(parameter.grad().flatten());
         parameter.mutable_grad() = at::Tensor();

@@ -57,7 +57,8 @@ TEST(OpsTest, ShortConv) {
   const std::vector<at::Tensor> inputs = {Random({2, 9, 5}, 1), Random({5, 1, 4}, 2),
                                           Random({5}, 3)};
   const auto plain = [](const at::Tensor& x, const at::Tensor& weight) {
-    return at::conv1d(at::constant_pad_nd(x.transpose(1, 2), {3, 0}), weight, {}, 1, 0, 1, 5)
+    return at::conv1d(at::constant_pad_nd(x.transpose(1, 2), {3, 0}), weight, std::nullopt,
+                      at::IntArrayRef{1}, at::IntArrayRef{0}, at::IntArrayRef{1}, 5)
         .transpose(1, 2);
   };
   ExpectEqualForms([](const auto& x) { return ShortConv(x[0], x[1], x[2], true); },

@@ -65,8 +65,8 @@ HeadNormGradient RunHeadNormGradient(const at::Tensor& y_gradient, const HeadNor
     if (args.weight.defined()) {
       const at::Tensor products =
           args.gate.defined() ? at::silu(args.gate).mul_(factor_gradient) : factor_gradient;
-      result.weight =
-          products.sum({0, 1, 2}, false, inverse.scalar_type()).to(args.weight.scalar_type());
+      result.weight = products.sum(at::IntArrayRef{0, 1, 2}, false, inverse.scalar_type())
+                          .to(args.weight.scalar_type());
     }
     if (args.gate.defined()) {
       if (args.weight.defined()) factor_gradient.mul_(args.weight);
@@ -195,10 +195,10 @@ struct ConvFunction : torch::autograd::Function<ConvFunction> {
     for (int64_t j = 0; j < width; ++j) {
       const at::Tensor products = at::mul(gradient, padded.narrow(1, j, tokens));
       weight.select(2, j).select(1, 0).copy_(
-          products.sum({0, 1}, false, StateType(taps.scalar_type())));
+          products.sum(at::IntArrayRef{0, 1}, false, StateType(taps.scalar_type())));
     }
     at::Tensor bias;
-    if (context->saved_data["bias"].toBool()) bias = gradient.sum({0, 1});
+    if (context->saved_data["bias"].toBool()) bias = gradient.sum(at::IntArrayRef{0, 1});
     return {ShiftedSum(extended, taps, tokens, true), weight, bias, at::Tensor()};
   }
 };

@@ -3,6 +3,7 @@
 #include "training/layers/chunk_choice.h"
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 
 #include "tests/training/forms/recurrences.h"
