@@ -4,6 +4,7 @@
 
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/record_function.h>
 #include <gtest/gtest.h>
 
 #include "core/error.h"
@@ -167,6 +168,43 @@ TEST(NetworkTest, BFloat16FollowsFloat32) {
     const auto [narrow_loss, narrow] = gradient(at::kBFloat16);
     EXPECT_NEAR(narrow_loss, wide_loss, 0.02);
     EXPECT_GT(at::cosine_similarity(narrow, wide, 0).item<double>(), 0.98);
+  }
+}
+
+// Names of the operators that a thread runs.
+class OperatorLog {
+ public:
+  OperatorLog() : handle_(at::addThreadLocalCallback(at::RecordFunctionCallback(&Record))) {
+    Names().clear();
+  }
+  ~OperatorLog() { at::removeCallback(handle_); }
+  static std::map<std::string, int64_t>& Names() {
+    static std::map<std::string, int64_t> names;
+    return names;
+  }
+
+ private:
+  static std::unique_ptr<at::ObserverContext> Record(const at::RecordFunction& function) {
+    ++Names()[function.name()];
+    return nullptr;
+  }
+  at::CallbackHandle handle_;
+};
+
+TEST(NetworkTest, NothingReadsValuesOrMakesShapesFromThem) {
+  for (const TinyModel& model : native::TinyModels()) {
+    if (!IsSupported(model)) continue;
+    SCOPED_TRACE(model.name);
+    const Network network(SpecOf(model), 5, at::kCPU);
+    const at::Tensor ids = Ids(1, 100, 4);
+    network.Loss(ids, ids, at::kFloat);
+    const OperatorLog log;
+    network.Loss(ids, ids, at::kFloat).loss.backward();
+    EXPECT_GT(OperatorLog::Names()["aten::mm"], 0);
+    for (const char* name : {"aten::item", "aten::_local_scalar_dense", "aten::is_nonzero",
+                             "aten::nonzero", "aten::masked_select", "aten::equal"}) {
+      EXPECT_EQ(OperatorLog::Names().count(name), 0u) << name;
+    }
   }
 }
 

@@ -1,0 +1,169 @@
+// The layers on a GPU: the module's kernels against the composed operators in float64 on the CPU,
+// and whole networks, losses and gradients, against the CPU.
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/detail/CUDAHooksInterface.h>
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "model_adapters/native/weights.h"
+#include "model_adapters/spec/checkpoint.h"
+#include "tests/model_adapters/native/tiny_models.h"
+#include "tests/training/forms/recurrences.h"
+#include "training/layers/device_ops.h"
+#include "training/layers/ops.h"
+#include "training/network.h"
+
+namespace natsl::training {
+namespace {
+
+namespace native = model_adapters::native;
+
+class DeviceTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    static void* const module = dlopen(NATSL_BINARY_DIR "/natsl_train_cuda.so", RTLD_NOW);
+    ASSERT_NE(module, nullptr) << dlerror();
+    if (at::detail::getCUDAHooks().deviceCount() == 0) GTEST_SKIP() << "no GPU is usable here";
+    at::globalContext().lazyInitDevice(at::kCUDA);
+    void* const symbol = dlsym(module, "natsl_cuda_training_ops");
+    ASSERT_NE(symbol, nullptr);
+    UseCudaOps(reinterpret_cast<const DeviceOps* (*)()>(symbol)());
+  }
+  void TearDown() override { UseCudaOps(nullptr); }
+};
+
+// Values and gradients of `form` on the GPU in `dtype` against float64 on the CPU, from the same
+// rounded inputs; differences in units of each result's largest entry.
+void ExpectLikeTheCpu(const Form& form, const std::vector<at::Tensor>& inputs,
+                      at::ScalarType dtype) {
+  const auto run = [&](at::Device device, at::ScalarType type) {
+    std::vector<at::Tensor> leaves;
+    for (const at::Tensor& input : inputs) {
+      leaves.push_back(
+          input.to(dtype).to(device, type, false, true).detach().set_requires_grad(true));
+    }
+    const at::Tensor output = form(leaves);
+    const at::Tensor functional = Random(output.sizes().vec(), 99).to(dtype);
+    output.backward(functional.to(device, type));
+    std::vector<at::Tensor> results = {output.detach()};
+    for (const at::Tensor& leaf : leaves) results.push_back(leaf.grad());
+    return results;
+  };
+  const auto found = run(at::kCUDA, dtype);
+  const auto expected = run(at::kCPU, at::kDouble);
+  const double tolerance = dtype == at::kFloat ? 1e-5 : 1.5e-2;
+  for (size_t i = 0; i < found.size(); ++i) {
+    SCOPED_TRACE(i == 0 ? "values" : "gradient of input " + std::to_string(i - 1));
+    const double largest = expected[i].abs().max().item<double>();
+    EXPECT_LE(Difference(found[i].cpu(), expected[i]), tolerance * largest);
+  }
+}
+
+constexpr at::ScalarType kTypes[] = {at::kFloat, at::kBFloat16};
+
+TEST_F(DeviceTest, ShortConv) {
+  for (const at::ScalarType dtype : kTypes) {
+    for (const int64_t tokens : {2, 64, 150}) {
+      for (const bool silu : {false, true}) {
+        SCOPED_TRACE(fmt::format("{} tokens, {}, silu {}", tokens, c10::toString(dtype), silu));
+        ExpectLikeTheCpu(
+            [&](const auto& x) {
+              // Rows of a wider tensor, as the projections give them.
+              return ShortConv(x[0].narrow(2, 16, 1096), x[1], {}, silu);
+            },
+            {Random({3, tokens, 1144}, 1), Random({1096, 1, 4}, 2)}, dtype);
+      }
+    }
+  }
+}
+
+TEST_F(DeviceTest, SwiGlu) {
+  for (const at::ScalarType dtype : kTypes) {
+    for (const int64_t width : {8, 216, 20}) {
+      SCOPED_TRACE(fmt::format("width {}, {}", width, c10::toString(dtype)));
+      ExpectLikeTheCpu([](const auto& x) { return SwiGlu(x[0]); }, {Random({3, 50, 2 * width}, 1)},
+                       dtype);
+    }
+  }
+}
+
+TEST_F(DeviceTest, NormsOfHeads) {
+  for (const at::ScalarType dtype : kTypes) {
+    for (const int64_t width : {32, 64, 128, 256, 48}) {
+      SCOPED_TRACE(fmt::format("width {}, {}", width, c10::toString(dtype)));
+      for (const bool heads_first : {false, true}) {
+        ExpectLikeTheCpu(
+            [&](const auto& x) {
+              return NormalizeHeads(x[0].narrow(3, 0, width), 0.3, 1e-6, heads_first);
+            },
+            {Random({2, 70, 3, 2 * width}, 1)}, dtype);
+      }
+      const std::vector<at::Tensor> inputs = {Random({2, 3, 70, width}, 1), Random({width}, 2),
+                                              Random({2, 70, 3, width}, 3)};
+      ExpectLikeTheCpu(
+          [](const auto& x) { return RmsHeads(x[0].transpose(1, 2), 1e-6, x[1], x[2]); }, inputs,
+          dtype);
+      ExpectLikeTheCpu([](const auto& x) { return RmsHeads(x[0].transpose(1, 2), 1e-6, x[1]); },
+                       {inputs[0], inputs[1]}, dtype);
+    }
+  }
+}
+
+bool IsSupported(const native::TinyModel& model) {
+  for (const char* other :
+       {"llama", "qwen3", "mistral", "gemma3", "smollm3", "gpt_neox", "natsl_own"}) {
+    if (std::string_view(model.name).starts_with(other)) return false;
+  }
+  return true;
+}
+
+struct Evaluation {
+  double loss;
+  at::Tensor gradient;  // of every parameter, one after the other
+};
+
+Evaluation Evaluate(const native::TinyModel& model, at::Device device, at::ScalarType dtype) {
+  const auto spec = model_adapters::ParseModelSpec(native::TinyConfig(model), model.name);
+  const Network network(spec, 5, device);
+  {
+    const at::NoGradGuard no_grad;
+    const auto source = native::MakeRandomWeights(spec, 11);
+    for (const auto& slot : model_adapters::ExpectedSlots(spec)) {
+      const std::string name = model_adapters::TensorName(spec, slot.slot);
+      network.Parameters().at(name).copy_(source->Load(slot.slot));
+    }
+  }
+  const std::vector<model_adapters::TokenId> tokens = native::RandomIds(2 * 201, 4);
+  at::Tensor ids = at::empty({2, 201}, at::kLong);
+  for (size_t i = 0; i < tokens.size(); ++i) ids.view(-1)[static_cast<int64_t>(i)] = tokens[i];
+  ids = ids.to(device);
+  const at::Tensor loss = network.Loss(ids.narrow(1, 0, 200), ids.narrow(1, 1, 200), dtype).loss;
+  loss.backward();
+  std::vector<at::Tensor> parts;
+  for (const auto& [name, parameter] : network.Parameters()) {
+    const at::Tensor gradient = parameter.grad();
+    parts.push_back((gradient.defined() ? gradient : at::zeros_like(parameter)).flatten().cpu());
+  }
+  return {loss.item<double>(), at::cat(parts).to(at::kDouble)};
+}
+
+TEST_F(DeviceTest, NetworksEqualTheCpus) {
+  for (const native::TinyModel& model : native::TinyModels()) {
+    if (!IsSupported(model)) continue;
+    SCOPED_TRACE(model.name);
+    const Evaluation expected = Evaluate(model, at::kCPU, at::kFloat);
+    const Evaluation found = Evaluate(model, at::kCUDA, at::kFloat);
+    EXPECT_NEAR(found.loss, expected.loss, 1e-4);
+    EXPECT_LE((found.gradient - expected.gradient).norm().item<double>(),
+              1e-3 * expected.gradient.norm().item<double>());
+    const Evaluation rounded = Evaluate(model, at::kCUDA, at::kBFloat16);
+    EXPECT_NEAR(rounded.loss, expected.loss, 0.05);
+    EXPECT_TRUE(rounded.gradient.isfinite().all().item<bool>());
+    EXPECT_GT(at::cosine_similarity(rounded.gradient, expected.gradient, 0).item<double>(), 0.9);
+  }
+}
+
+}  // namespace
+}  // namespace natsl::training
