@@ -5,7 +5,7 @@
 #include <c10/cuda/CUDAStream.h>
 
 #include "core/error.h"
-#include "training/cuda/kernels/fused.h"
+#include "training/cuda/kernels/chunks.h"
 
 namespace natsl::training {
 namespace {
@@ -167,8 +167,57 @@ DeviceOps::HeadNormGradient HeadNormBackward(const at::Tensor& y_gradient,
   return result;
 }
 
-constexpr DeviceOps kOps = {Conv,           ConvGradient,    SwiGluForward,
-                            SwiGluGradient, HeadNormForward, HeadNormBackward};
+at::Tensor UnitLowerInverse(const at::Tensor& a) {
+  const auto element = ElementOf(a);
+  if (!element || a.size(1) != 64 || !a.is_contiguous()) return {};
+  at::Tensor out = at::empty(a.sizes(), a.options());
+  cuda::RunUnitLowerInverse({*element, a.const_data_ptr(), out.mutable_data_ptr(), a.size(0)},
+                            Stream());
+  return out;
+}
+
+at::Tensor DecayMatrix(const at::Tensor& b, at::ScalarType dtype) {
+  at::Tensor out = at::empty({b.size(0), b.size(1), b.size(1)}, b.options().dtype(dtype));
+  const auto element = ElementOf(out);
+  if (!element || b.scalar_type() != at::kFloat || b.size(1) != 64 || !b.is_contiguous()) return {};
+  cuda::RunDecayMatrix({*element, b.const_data_ptr<float>(), out.mutable_data_ptr(), b.size(0)},
+                       Stream());
+  return out;
+}
+
+at::Tensor ErasingScan(const at::Tensor& erase, const at::Tensor& increment,
+                       const at::Tensor& decay, bool backward) {
+  const auto element = ElementOf(increment);
+  if (!element || erase.scalar_type() != increment.scalar_type() || !erase.is_contiguous() ||
+      !increment.is_contiguous() || (decay.defined() && !decay.is_contiguous())) {
+    return {};
+  }
+  cuda::ErasingScanArgs args;
+  args.element = *element;
+  args.erase = erase.const_data_ptr();
+  args.increment = increment.const_data_ptr();
+  if (decay.defined()) args.decay = decay.const_data_ptr<float>();
+  args.groups = increment.size(0);
+  args.chunks = increment.size(1);
+  args.keys = increment.size(2);
+  args.values = increment.size(3);
+  args.backward = backward;
+  if (!cuda::ErasingScanIsSupported(args)) return {};
+  at::Tensor out = at::empty(increment.sizes(), increment.options());
+  args.out = out.mutable_data_ptr();
+  cuda::RunErasingScan(args, Stream());
+  return out;
+}
+
+constexpr DeviceOps kOps = {Conv,
+                            ConvGradient,
+                            SwiGluForward,
+                            SwiGluGradient,
+                            HeadNormForward,
+                            HeadNormBackward,
+                            UnitLowerInverse,
+                            DecayMatrix,
+                            ErasingScan};
 
 }  // namespace
 }  // namespace natsl::training

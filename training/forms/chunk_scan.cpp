@@ -5,6 +5,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "training/forms/common.h"
+#include "training/layers/device_ops.h"
 
 namespace natsl::training {
 namespace {
@@ -32,52 +33,73 @@ at::Tensor ExtendedGradient(const at::Tensor& gradient, at::ScalarType state) {
   return extended;
 }
 
+// decay_c I - erase_c, in the state's type.
+at::Tensor Transitions(const at::Tensor& erase, const at::Tensor& decay, at::ScalarType state) {
+  at::Tensor transition = erase.to(state).neg();
+  at::Tensor diagonal = transition.diagonal(0, 2, 3);
+  if (decay.defined()) {
+    diagonal.add_(decay.unsqueeze(2));
+  } else {
+    diagonal.add_(1);
+  }
+  return transition;
+}
+
+// The states at the chunks' starts.
+at::Tensor StatesOf(const at::Tensor& erase, const at::Tensor& increment, const at::Tensor& decay) {
+  if (const DeviceOps* ops = DeviceOpsFor(increment)) {
+    const at::Tensor states = ops->erasing_scan(erase, increment, decay, false);
+    if (states.defined()) return states;
+  }
+  const at::ScalarType state = StateType(increment.scalar_type());
+  const at::Tensor transition = Transitions(erase, decay, state);
+  const at::Tensor states = ShiftedIncrements(increment, state);
+  for (int64_t c = 0; c + 1 < increment.size(1); ++c) {
+    states.select(1, c + 1).baddbmm_(transition.select(1, c), states.select(1, c));
+  }
+  return states.to(increment.scalar_type());
+}
+
+// The gradients of the states at the chunks' ends, which are those of the increments.
+at::Tensor EndGradients(const at::Tensor& gradient, const at::Tensor& erase,
+                        const at::Tensor& decay) {
+  if (const DeviceOps* ops = DeviceOpsFor(gradient)) {
+    const at::Tensor ends = ops->erasing_scan(erase, gradient.contiguous(), decay, true);
+    if (ends.defined()) return ends;
+  }
+  const at::ScalarType state = StateType(gradient.scalar_type());
+  const int64_t chunks = gradient.size(1);
+  const at::Tensor transition = Transitions(erase, decay, state);
+  // extended[c] becomes the gradient of S_c from all that follows.
+  const at::Tensor extended = ExtendedGradient(gradient, state);
+  for (int64_t c = chunks - 2; c >= 0; --c) {
+    extended.select(1, c).baddbmm_(transition.select(1, c).transpose(1, 2),
+                                   extended.select(1, c + 1));
+  }
+  return extended.narrow(1, 1, chunks).to(gradient.scalar_type()).contiguous();
+}
+
 struct ErasingFunction : torch::autograd::Function<ErasingFunction> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& erase,
                             const at::Tensor& increment, const std::optional<at::Tensor>& decay) {
-    const at::ScalarType state = StateType(increment.scalar_type());
-    const int64_t chunks = increment.size(1);
-    at::Tensor transition = erase.to(state).neg();
-    at::Tensor diagonal = transition.diagonal(0, 2, 3);
-    if (decay) {
-      diagonal.add_(decay->unsqueeze(2));
-    } else {
-      diagonal.add_(1);
-    }
-    at::Tensor states = ShiftedIncrements(increment, state);
-    for (int64_t c = 0; c + 1 < chunks; ++c) {
-      at::Tensor next = states.select(1, c + 1);
-      next.baddbmm_(transition.select(1, c), states.select(1, c));
-    }
-    at::Tensor rounded = states.to(increment.scalar_type());
-    context->save_for_backward({transition, rounded});
-    context->saved_data["decay"] = decay.has_value();
-    context->saved_data["erase_type"] = static_cast<int64_t>(erase.scalar_type());
-    return rounded;
+    const at::Tensor states = StatesOf(erase, increment, decay.value_or(at::Tensor()));
+    context->save_for_backward({erase, decay.value_or(at::Tensor()), states});
+    return states;
   }
 
   static variable_list backward(AutogradContext* context, variable_list gradients) {
     const variable_list saved = context->get_saved_variables();
-    const at::Tensor &transition = saved[0], &states = saved[1];
-    const at::ScalarType state = transition.scalar_type();
-    const auto erase_type = static_cast<at::ScalarType>(context->saved_data["erase_type"].toInt());
-    const int64_t groups = states.size(0), chunks = states.size(1);
+    const at::Tensor &erase = saved[0], &decay = saved[1], &states = saved[2];
     const int64_t keys = states.size(2), values = states.size(3);
-    // extended[c] becomes the gradient of S_c from all that follows.
-    at::Tensor extended = ExtendedGradient(gradients[0], state);
-    for (int64_t c = chunks - 2; c >= 0; --c) {
-      at::Tensor current = extended.select(1, c);
-      current.baddbmm_(transition.select(1, c).transpose(1, 2), extended.select(1, c + 1));
+    const at::Tensor increment = EndGradients(gradients[0], erase, decay);
+    const at::Tensor outer = at::bmm(increment.view({-1, keys, values}),
+                                     states.reshape({-1, keys, values}).transpose(1, 2))
+                                 .view({states.size(0), states.size(1), keys, keys});
+    at::Tensor decay_gradient;
+    if (decay.defined()) {
+      decay_gradient = outer.diagonal(0, 2, 3).sum(2, false, decay.scalar_type());
     }
-    at::Tensor increment = extended.narrow(1, 1, chunks).to(states.scalar_type()).contiguous();
-    at::Tensor outer = at::bmm(increment.view({-1, keys, values}),
-                               states.reshape({-1, keys, values}).transpose(1, 2))
-                           .view({groups, chunks, keys, keys});
-    at::Tensor decay;
-    if (context->saved_data["decay"].toBool()) {
-      decay = outer.diagonal(0, 2, 3).sum(2, false, state);
-    }
-    return {outer.neg().to(erase_type), increment, decay};
+    return {outer.neg().to(erase.scalar_type()), increment, decay_gradient};
   }
 };
 

@@ -6,6 +6,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "training/forms/common.h"
+#include "training/layers/device_ops.h"
 
 namespace natsl::training {
 namespace {
@@ -16,6 +17,10 @@ using torch::autograd::variable_list;
 // exp(b_t - b_j) for j <= t; undefined without decay.
 at::Tensor DecayMatrix(const at::Tensor& b, at::ScalarType dtype) {
   if (!b.defined()) return {};
+  if (const DeviceOps* ops = DeviceOpsFor(b)) {
+    const at::Tensor decay = ops->decay_matrix(b, dtype);
+    if (decay.defined()) return decay;
+  }
   // Above the diagonal the exponential may be infinite: it is overwritten, not multiplied.
   return (b.unsqueeze(2) - b.unsqueeze(1)).exp_().tril_().to(dtype);
 }

@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "training/forms/common.h"
+#include "training/layers/device_ops.h"
 
 namespace natsl::training {
 namespace {
@@ -80,6 +81,13 @@ at::Tensor Invert(const at::Tensor& a) {
 struct InverseFunction : torch::autograd::Function<InverseFunction> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& a) {
     const at::ScalarType dtype = a.scalar_type();
+    if (const DeviceOps* ops = DeviceOpsFor(a)) {
+      const at::Tensor inverse = ops->unit_lower_inverse(a);
+      if (inverse.defined()) {
+        context->save_for_backward({inverse});
+        return inverse;
+      }
+    }
     at::Tensor inverse = Invert(a.contiguous().to(StateType(dtype))).to(dtype);
     context->save_for_backward({inverse});
     return inverse;

@@ -36,6 +36,16 @@ struct DeviceOps {
   };
   /// y_gradient [B, T, H, K], any strides.
   HeadNormGradient (*head_norm_gradient)(const at::Tensor& y_gradient, const HeadNorm& args);
+
+  // The forms' parts (forms/unit_lower_inverse.h, decayed_scores.h, chunk_scan.h).
+  /// (I + a)^-1, a [N, C, C].
+  at::Tensor (*unit_lower_inverse)(const at::Tensor& a);
+  /// exp(b_t - b_j) for j <= t, else 0, in `dtype`; b [N, C].
+  at::Tensor (*decay_matrix)(const at::Tensor& b, at::ScalarType dtype);
+  /// ErasingScan; `backward`: from the last chunk to the first with the erase matrices transposed.
+  /// `decay` may be undefined.
+  at::Tensor (*erasing_scan)(const at::Tensor& erase, const at::Tensor& increment,
+                             const at::Tensor& decay, bool backward);
 };
 
 /// An uninitialised tensor like x [B, T, H, K], its memory that or [B, H, T, K].
