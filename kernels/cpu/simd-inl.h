@@ -42,11 +42,20 @@ HWY_INLINE FloatVector PowerOfTwo(FloatVector n) {
   return hn::BitCast(kFloats, hn::ShiftLeft<23>(exponent));
 }
 
+/// x between two bounds. NaN stays NaN.
+HWY_INLINE FloatVector Bound(float low, FloatVector x, float high) {
+#if HWY_TARGET == HWY_SCALAR  // whose Min and Max leave a NaN out
+  const FloatVector above =
+      hn::IfThenElse(hn::Lt(x, hn::Set(kFloats, low)), hn::Set(kFloats, low), x);
+  return hn::IfThenElse(hn::Gt(above, hn::Set(kFloats, high)), hn::Set(kFloats, high), above);
+#else  // Min and Max give their second operand where one is NaN
+  return hn::Min(hn::Set(kFloats, high), hn::Max(hn::Set(kFloats, low), x));
+#endif
+}
+
 /// 2^x, within 2 units in the last place; results below 2^-126.5 are 0. NaN stays NaN.
 HWY_INLINE FloatVector Exp2(FloatVector x) {
-  // Min and Max give their second operand where one is NaN.
-  const FloatVector bounded =
-      hn::Min(hn::Set(kFloats, 128.0F), hn::Max(hn::Set(kFloats, -127.0F), x));
+  const FloatVector bounded = Bound(-127.0F, x, 128.0F);
   const FloatVector whole = hn::Round(bounded);
   const FloatVector f = hn::Sub(bounded, whole);
   FloatVector p = hn::Set(kFloats, 0.00015353361959569156F);
@@ -61,8 +70,7 @@ HWY_INLINE FloatVector Exp2(FloatVector x) {
 
 /// e^x, within 2 units in the last place; 0 below -88.0, infinity above 88.7. NaN stays NaN.
 HWY_INLINE FloatVector Exp(FloatVector x) {
-  const FloatVector bounded =
-      hn::Min(hn::Set(kFloats, 89.0F), hn::Max(hn::Set(kFloats, -88.3F), x));
+  const FloatVector bounded = Bound(-88.3F, x, 89.0F);
   const FloatVector whole = hn::Round(hn::Mul(bounded, hn::Set(kFloats, 1.44269504F)));
   // ln 2 in two parts, the first short enough for an exact product.
   FloatVector r = hn::NegMulAdd(whole, hn::Set(kFloats, 0.693359375F), bounded);

@@ -5,13 +5,14 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "kernels/log_sum_exp.h"
 #include "model_adapters/native/mixers/lower_bound.h"
 
 namespace natsl::model_adapters::native {
 namespace {
 
-// Rows of logits that exist at once when the head is queried.
-constexpr int64_t kHeadRows = 256;
+// Logits that exist at once when the head is queried (32 MiB), and at least so many rows of them.
+constexpr int64_t kHeadLogits = int64_t{1} << 23, kHeadRows = 256;
 
 at::Tensor LowerBoundOf(const at::Tensor& bounds, int64_t layer, const MixerSpec& spec) {
   if (!bounds.defined() || layer == 0) return {};
@@ -146,26 +147,33 @@ std::vector<HeadAnswer> Network::Query(const at::Tensor& x,
   for (const HeadQuery& query : queries) {
     for (const TokenId target : query.targets) CheckId(target);
   }
-  for (int64_t begin = 0; begin < count; begin += kHeadRows) {
-    const int64_t rows = std::min(kHeadRows, count - begin);
+  const int64_t rows_at_once = std::max(kHeadRows, kHeadLogits / vocabulary);
+  for (int64_t begin = 0; begin < count; begin += rows_at_once) {
+    const int64_t rows = std::min(rows_at_once, count - begin);
     at::Tensor index = at::empty({rows}, at::kLong);
     for (int64_t r = 0; r < rows; ++r) {
       index.data_ptr<int64_t>()[r] = queries[static_cast<size_t>(begin + r)].row;
     }
     const at::Tensor logits = Logits(x.index_select(0, index));
     const float* data = logits.data_ptr<float>();
-#pragma omp parallel for schedule(static)
+    std::vector<int64_t> argmax(static_cast<size_t>(rows));
+    std::vector<double> log_sum(static_cast<size_t>(rows));
+    kernels::LogSumExpArgs args;
+    args.x = data;
+    args.x_stride = vocabulary;
+    args.rows = rows;
+    args.width = vocabulary;
+    args.argmax = argmax.data();
+    args.log_sum = log_sum.data();
+    kernels::RunLogSumExpCpu(args);
     for (int64_t r = 0; r < rows; ++r) {
       const HeadQuery& query = queries[static_cast<size_t>(begin + r)];
       HeadAnswer& answer = answers[static_cast<size_t>(begin + r)];
-      const float* row = data + r * vocabulary;
-      const float* top = std::max_element(row, row + vocabulary);
-      answer.argmax = static_cast<TokenId>(top - row);
-      double sum = 0;
-      for (int64_t v = 0; v < vocabulary; ++v) sum += std::exp(row[v] - *top);
-      const double log_sum = static_cast<double>(*top) + std::log(sum);
+      const auto at = static_cast<size_t>(r);
+      answer.argmax = static_cast<TokenId>(argmax[at]);
       for (const TokenId target : query.targets) {
-        answer.log_probs.push_back(static_cast<float>(static_cast<double>(row[target]) - log_sum));
+        answer.log_probs.push_back(
+            static_cast<float>(static_cast<double>(data[r * vocabulary + target]) - log_sum[at]));
       }
     }
   }

@@ -4,6 +4,7 @@
 #include "core/check.h"
 #include "core/error.h"
 #include "kernels/gemv.h"
+#include "kernels/matmul.h"
 #include "kernels/norm.h"
 #include "kernels/rope.h"
 #include "kernels/short_conv.h"
@@ -41,7 +42,8 @@ at::Tensor Linear::operator()(const at::Tensor& x) const {
   const int64_t rows = x.size(0);
   const int64_t out = weight_.size(0);
   const bool wide = weight_.scalar_type() == at::kFloat;
-  if (rows <= kGemvRows) {
+  const bool few = rows <= kGemvRows;
+  if (few || kernels::MatmulUsable()) {
     at::Tensor y = at::empty({rows, out}, at::kFloat);
     kernels::GemvArgs args;
     args.x = x.data_ptr<float>();
@@ -54,7 +56,7 @@ at::Tensor Linear::operator()(const at::Tensor& x) const {
     args.m = rows;
     args.n = out;
     args.k = weight_.size(1);
-    kernels::RunGemvCpu(args);
+    few ? kernels::RunGemvCpu(args) : kernels::RunMatmulCpu(args);
     return y;
   }
   if (wide) return bias_.defined() ? at::addmm(bias_, x, weight_.t()) : at::mm(x, weight_.t());

@@ -5,57 +5,10 @@
 #include <limits>
 
 #include "core/error.h"
-#include "tests/kernels/dense_support.h"
+#include "tests/kernels/product_support.h"
 
 namespace natsl::kernels::testing {
 namespace {
-
-std::vector<uint16_t> ToBFloat16(const Floats& values) {
-  std::vector<uint16_t> result;
-  for (const float value : values) {
-    result.push_back(static_cast<uint16_t>(std::bit_cast<uint32_t>(value) >> 16));
-  }
-  return result;
-}
-
-/// Random finite halves, every exponent below 2^4 and the subnormals included.
-std::vector<uint16_t> Halves(Random& random, int64_t count) {
-  std::vector<uint16_t> result;
-  for (int64_t i = 0; i < count; ++i) {
-    const auto sign = static_cast<uint32_t>(random.Uniform(0, 2)) << 15;
-    const auto rest = static_cast<uint32_t>(random.Uniform(0, static_cast<float>(19 << 10)));
-    result.push_back(static_cast<uint16_t>(sign | rest));
-  }
-  return result;
-}
-
-struct Problem {
-  Problem(Random& random, int64_t m, int64_t n, int64_t k, DType dtype, bool with_bias)
-      : x(Matrix::Normals(random, m, k, 3)), y(m, n, 5), bias(random.Normals(n)) {
-    args.m = m;
-    args.n = n;
-    args.k = k;
-    args.weight_dtype = dtype;
-    if (dtype == DType::kFloat32) {
-      floats = random.Normals(n * k);
-      args.weight = floats.data();
-    } else {
-      halves =
-          dtype == DType::kBFloat16 ? ToBFloat16(random.Normals(n * k)) : Halves(random, n * k);
-      args.weight = halves.data();
-    }
-    args.x = x.data();
-    args.x_stride = x.stride();
-    args.y = y.data();
-    args.y_stride = y.stride();
-    if (with_bias) args.bias = bias.data();
-  }
-
-  Matrix x, y;
-  Floats bias, floats;
-  std::vector<uint16_t> halves;
-  GemvArgs args;
-};
 
 TEST(GemvReference, HandValues) {
   const Floats x = {1, 2, 3, -1, 0, 0.5F};
@@ -114,7 +67,7 @@ TEST(GemvCpu, AgreesWithReference) {
       for (const int64_t m : {0, 1, 2, 3, 4, 5, 7, 8, 16}) {
         for (const auto& [n, k] : std::vector<std::pair<int64_t, int64_t>>{
                  {1, 1}, {3, 0}, {0, 8}, {5, 63}, {33, 64}, {70, 65}, {37, 131}, {131, 1000}}) {
-          Problem expected(random, m, n, k, dtype, m % 2 == 0);
+          Product expected(random, m, n, k, dtype, m % 2 == 0);
           Validate(expected.args);
           RunGemvCpu(expected.args);
           const Floats actual = expected.y.Values();
@@ -130,7 +83,7 @@ TEST(GemvCpu, AgreesWithReference) {
 
 TEST(GemvCpu, RowsDoNotDependOnEachOther) {
   Random random(2);
-  Problem all(random, 16, 131, 1000, DType::kBFloat16, true);
+  Product all(random, 16, 131, 1000, DType::kBFloat16, true);
   RunGemvCpu(all.args);
   const Floats together = all.y.Values();
   for (int64_t row = 0; row < 16; ++row) {
@@ -149,7 +102,7 @@ TEST(GemvCpu, RowsDoNotDependOnEachOther) {
 TEST(GemvCpu, SameBytesForAnyTeam) {
   ExpectSameBytesForAnyTeam([] {
     Random random(3);
-    Problem problem(random, 3, 777, 513, DType::kFloat16, true);
+    Product problem(random, 3, 777, 513, DType::kFloat16, true);
     RunGemvCpu(problem.args);
     return problem.y.Values();
   });
@@ -191,7 +144,7 @@ TEST(ConvertToFloat32, NamesAWrongDtype) {
 TEST(GemvValidate, NamesTheArgument) {
   Random random(4);
   const auto message = [&](const std::function<void(GemvArgs&)>& spoil) -> std::string {
-    Problem problem(random, 2, 3, 4, DType::kFloat32, true);
+    Product problem(random, 2, 3, 4, DType::kFloat32, true);
     Validate(problem.args);
     spoil(problem.args);
     try {
