@@ -73,10 +73,11 @@ struct RoundFunction : torch::autograd::Function<RoundFunction> {
 }  // namespace
 
 struct Network::Impl {
-  Impl(const ModelSpec& model, uint64_t seed, at::Device device) : spec(model), constants(device) {
+  Impl(const ModelSpec& model, uint64_t seed, at::Device device, double initializer_range)
+      : spec(model), constants(device) {
     CheckSupported(spec);
     const at::NoGradGuard no_grad;
-    for (auto& [slot, start] : DrawParameters(spec, seed)) {
+    for (auto& [slot, start] : DrawParameters(spec, seed, initializer_range)) {
       at::Tensor parameter = start.to(device);
       parameter.set_requires_grad(true);
       masters.emplace(slot, parameter);
@@ -153,8 +154,8 @@ struct Network::Impl {
   mutable Constants constants;
 };
 
-Network::Network(const ModelSpec& spec, uint64_t seed, at::Device device)
-    : impl_(std::make_unique<Impl>(spec, seed, device)) {}
+Network::Network(const ModelSpec& spec, uint64_t seed, at::Device device, double initializer_range)
+    : impl_(std::make_unique<Impl>(spec, seed, device, initializer_range)) {}
 Network::~Network() = default;
 Network::Network(Network&&) noexcept = default;
 Network& Network::operator=(Network&&) noexcept = default;

@@ -25,7 +25,9 @@ class Network {
  public:
   /// Draws every parameter by its family's rule: float32 master weights on `device`, the same for
   /// the same seed on every device.
-  Network(const model_adapters::ModelSpec& spec, uint64_t seed, at::Device device);
+  /// `initializer_range`: the config's key of that name, the deviation of most matrices.
+  Network(const model_adapters::ModelSpec& spec, uint64_t seed, at::Device device,
+          double initializer_range = 0.02);
   ~Network();
   Network(Network&&) noexcept;
   Network& operator=(Network&&) noexcept;

@@ -15,8 +15,6 @@ namespace {
 using model_adapters::ModelSpec;
 using model_adapters::Rwkv6Spec;
 
-constexpr double kDeviation = 0.02;
-
 // SplitMix64: numbers that depend on the seed, the slot and the index alone.
 uint64_t Mix(uint64_t z) {
   z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
@@ -78,7 +76,7 @@ at::Tensor Orthogonal(const std::vector<int64_t>& shape, Draws& draws, double ga
 
 class Rules {
  public:
-  explicit Rules(const ModelSpec& spec) : spec_(spec) {}
+  Rules(const ModelSpec& spec, double range) : spec_(spec), range_(range) {}
 
   at::Tensor Start(const std::string& slot, const std::vector<int64_t>& shape,
                    uint64_t seed) const {
@@ -109,7 +107,7 @@ class Rules {
       return Symmetric(1 / std::sqrt(fan_in * Layers()));
     }
     if (spec_.family == "rwkv6" && Has(slot, ".mixer.")) return Rwkv6Mixer(slot, shape);
-    return Normal(kDeviation);
+    return Normal(range_);
   }
 
   // The time mix's matrices are Xavier-uniform with gain 2^-2.5; a softmax layer's output
@@ -122,18 +120,19 @@ class Rules {
       return Symmetric(std::exp2(-2.5) * std::sqrt(6 / (in + out)));
     }
     if (slot.ends_with("o_proj.weight")) return Symmetric(1 / std::sqrt(in * 2 * Layers()));
-    return Normal(kDeviation);
+    return Normal(range_);
   }
 
   double Layers() const { return static_cast<double>(spec_.layers.size()); }
 
   const ModelSpec& spec_;
+  double range_;
 };
 
 }  // namespace
 
-TensorMap DrawParameters(const ModelSpec& spec, uint64_t seed) {
-  const Rules rules(spec);
+TensorMap DrawParameters(const ModelSpec& spec, uint64_t seed, double range) {
+  const Rules rules(spec, range);
   TensorMap parameters;
   for (const model_adapters::SlotSpec& slot : model_adapters::ExpectedSlots(spec)) {
     parameters.emplace(slot.slot, rules.Start(slot.slot, slot.shape, seed));

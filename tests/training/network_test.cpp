@@ -240,6 +240,9 @@ TEST(NetworkTest, TheSeedAloneSetsTheParameters) {
   }
   const std::string name = "backbone.layers.0.mixer.in_proj.weight";
   EXPECT_FALSE(first.Parameters().at(name).equal(other.Parameters().at(name)));
+  EXPECT_NEAR(first.Parameters().at(name).std().item<double>(), 0.02, 0.001);
+  const Network wide(spec, 5, at::kCPU, 0.1);
+  EXPECT_NEAR(wide.Parameters().at(name).std().item<double>(), 0.1, 0.005);
   const at::Tensor decay = first.Parameters().at("backbone.layers.0.mixer.A_log").detach().exp();
   EXPECT_GT(decay.min().item<float>(), 0);
   EXPECT_LT(decay.max().item<float>(), 16);
