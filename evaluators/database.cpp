@@ -30,6 +30,16 @@ Error Failure(sqlite3* database, int code, const std::string& where) {
   }
 }
 
+/// The file may come from elsewhere: nothing that it holds runs (triggers, views, functions in its
+/// schema), and damaged pages are found rather than followed.
+void DistrustContent(sqlite3* database) {
+  sqlite3_db_config(database, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+  sqlite3_db_config(database, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+  sqlite3_db_config(database, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);
+  sqlite3_db_config(database, SQLITE_DBCONFIG_ENABLE_VIEW, 0, nullptr);
+  sqlite3_exec(database, "PRAGMA cell_size_check=ON", nullptr, nullptr, nullptr);
+}
+
 }  // namespace
 
 Statement::Statement(sqlite3* database, std::string_view sql, std::string where)
@@ -88,6 +98,7 @@ Database::Database(const std::filesystem::path& path) : where_(path.string()) {
     throw error;
   }
   sqlite3_busy_timeout(database_, 10000);
+  DistrustContent(database_);
   try {
     Execute("PRAGMA journal_mode=WAL");
     Execute("PRAGMA synchronous=FULL");

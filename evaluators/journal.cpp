@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/error.h"
-#include "core/json.h"
+#include "core/json_errors.h"
 
 namespace natsl::evaluators {
 
@@ -52,9 +52,11 @@ Identity Journal::ReadIdentity(const std::string& part) {
   const std::string text = Note("identity." + part);
   if (text.empty()) return identity;
   const core::Json json = core::ParseJson(text, Journal::kFileName, ErrorCode::kData);
-  for (const auto& [name, value] : json.items()) {
-    identity.emplace_back(name, value.get<std::string>());
-  }
+  core::WithJsonErrors(Journal::kFileName, ErrorCode::kData, [&] {
+    for (const auto& [name, value] : json.items()) {
+      identity.emplace_back(name, value.get<std::string>());
+    }
+  });
   return identity;
 }
 

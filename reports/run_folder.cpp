@@ -1,7 +1,7 @@
 #include "reports/run_folder.h"
 
 #include "core/files.h"
-#include "core/json.h"
+#include "core/json_errors.h"
 #include "reports/run_record.h"
 #include "reports/samples_jsonl.h"
 
@@ -66,21 +66,23 @@ void ReadSamples(const std::filesystem::path& file, StoredTask& task) {
 StoredRun ReadRunFolder(const std::filesystem::path& folder) {
   const std::filesystem::path file = folder / "results.json";
   const Json json = core::ReadJsonFile(file, ErrorCode::kData);
-  const JsonObject all(json, file.string(), ErrorCode::kData);
-  const JsonObject own = all.Object("natsl_bench");
-  if (own.Int("schema") != kRunRecordVersion) {
-    throw DataError("{}: its schema is {}, expected {}", file.string(), own.Int("schema"),
-                    kRunRecordVersion);
-  }
-  StoredRun run;
-  run.folder = folder.string();
-  run.model = own.Object("model").String("name");
-  for (const Json& entry : own.At("tasks")) {
-    StoredTask task = ReadTask(JsonObject(entry, file.string(), ErrorCode::kData));
-    ReadSamples(folder / SamplesFileName(task.name), task);
-    run.tasks.push_back(std::move(task));
-  }
-  return run;
+  return core::WithJsonErrors(file.string(), ErrorCode::kData, [&] {
+    const JsonObject all(json, file.string(), ErrorCode::kData);
+    const JsonObject own = all.Object("natsl_bench");
+    if (own.Int("schema") != kRunRecordVersion) {
+      throw DataError("{}: its schema is {}, expected {}", file.string(), own.Int("schema"),
+                      kRunRecordVersion);
+    }
+    StoredRun run;
+    run.folder = folder.string();
+    run.model = own.Object("model").String("name");
+    for (const Json& entry : own.At("tasks")) {
+      StoredTask task = ReadTask(JsonObject(entry, file.string(), ErrorCode::kData));
+      ReadSamples(folder / SamplesFileName(task.name), task);
+      run.tasks.push_back(std::move(task));
+    }
+    return run;
+  });
 }
 
 }  // namespace natsl::reports

@@ -122,7 +122,7 @@ std::vector<fs::path> DataSource::RequireAll(const std::string& dataset,
   if (found.empty()) {
     throw DataError(
         "the data of {} is missing in {}; looked for {} ('hub:' means a Hugging Face cache). "
-        "`natsl-bench data path {}` tells where it is published",
+        "`natsl-bench data fetch {} --data DIR` gets it where it is published",
         dataset, root_.string(), fmt::join(candidates, ", "), dataset);
   }
   return found;

@@ -133,7 +133,7 @@ Estimate BootstrapPerplexityError(std::span<const double> log_probs, int64_t ite
   const auto [chunk, chunks] = PlanOf(iterations);
   const int64_t groups = (chunks + kLanes - 1) / kLanes;
   std::vector<double> values(static_cast<size_t>(groups * kLanes * chunk));
-  ParallelFor(groups, threads, [&](int64_t begin, int64_t end) {
+  ParallelFor(groups, threads, [&, chunk = chunk](int64_t begin, int64_t end) {
     for (int64_t group = begin; group < end; ++group) {
       LaneMeans(log_probs, group * kLanes, chunk,
                 &values[static_cast<size_t>(group * kLanes * chunk)]);

@@ -7,12 +7,13 @@
 #include <set>
 
 #include "core/error.h"
+#include "core/limits.h"
 
 namespace natsl::latency {
 namespace {
 
-constexpr int64_t kLongest = int64_t{1} << 30;
-constexpr size_t kMostLengths = 4096;
+constexpr int64_t kLongest = limits::kMaxLength;
+constexpr auto kMostLengths = static_cast<size_t>(limits::kMaxLengths);
 constexpr const char* kForms = "a number like 512 or 32k, or a range like 1k-128k*2 or 1k-8k+1k";
 
 /// Parses one list; the members share what errors need.

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "core/json.h"
-#include "model_adapters/remote/limits.h"
+#include "core/limits.h"
 #include "model_adapters/remote/request_pool.h"
 #include "model_adapters/remote/retry.h"
 
@@ -17,7 +17,7 @@ inline core::Json ParseAnswer(const std::string& body) {
   core::Json json;
   try {
     json = core::ParseJson(body, "the answer", ErrorCode::kModel,
-                           {.max_depth = kMaxRemoteJsonDepth, .python_numbers = true});
+                           {.max_depth = limits::kMaxRemoteJsonDepth, .python_numbers = true});
   } catch (const Error& error) {
     throw CutAnswer(error.what());
   }

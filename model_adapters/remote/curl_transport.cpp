@@ -6,7 +6,7 @@
 #include <mutex>
 
 #include "core/error.h"
-#include "model_adapters/remote/limits.h"
+#include "core/limits.h"
 #include "model_adapters/remote/transport.h"
 
 namespace natsl::model_adapters {
@@ -70,7 +70,7 @@ class CurlTransport final : public Transport {
  public:
   explicit CurlTransport(const TransportOptions& options) : options_(options) {
     InitialiseOnce();
-    if (options_.max_answer_bytes == 0) options_.max_answer_bytes = kMaxAnswerBytes;
+    if (options_.max_answer_bytes == 0) options_.max_answer_bytes = limits::kMaxAnswerBytes;
     multi_ = curl_multi_init();
     if (multi_ == nullptr) throw InternalError("libcurl gives no handle");
     const auto kept = static_cast<long>(options_.in_flight);
@@ -200,7 +200,7 @@ class CurlTransport final : public Transport {
     curl_off_t seconds = 0;
     curl_easy_getinfo(transfer.easy, CURLINFO_RETRY_AFTER, &seconds);
     if (seconds > 0) {
-      answer.retry_after_ms = std::min<int64_t>(seconds, kMaxRetryAfterMs / 1000) * 1000;
+      answer.retry_after_ms = std::min<int64_t>(seconds, limits::kMaxRetryAfterMs / 1000) * 1000;
     }
     answer.body = std::move(transfer.answer);
     Redact(answer.body);

@@ -7,8 +7,8 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "core/limits.h"
 #include "core/utf8.h"
-#include "model_adapters/remote/limits.h"
 
 namespace natsl::model_adapters {
 namespace {
@@ -223,7 +223,7 @@ std::string ReadKey(const ServedOptions& options) {
     key = value;
   } else if (!options.key_file.empty()) {
     where = options.key_file;
-    key = core::ReadFile(options.key_file, ErrorCode::kUsage, kMaxKeyBytes);
+    key = core::ReadFile(options.key_file, ErrorCode::kUsage, limits::kMaxKeyBytes);
   } else {
     return "";
   }
@@ -231,10 +231,10 @@ std::string ReadKey(const ServedOptions& options) {
   if (key.empty()) throw UsageError("--model: {} is empty, expected a key", where);
   const bool plain =
       std::all_of(key.begin(), key.end(), [](unsigned char c) { return c > 0x20 && c < 0x7F; });
-  if (!plain || static_cast<int64_t>(key.size()) > kMaxKeyBytes) {
+  if (!plain || static_cast<int64_t>(key.size()) > limits::kMaxKeyBytes) {
     throw UsageError(
         "--model: {} holds no key: expected one line of at most {} ASCII characters without spaces",
-        where, kMaxKeyBytes);
+        where, limits::kMaxKeyBytes);
   }
   return key;
 }

@@ -9,8 +9,8 @@
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/hash.h"
+#include "core/limits.h"
 #include "model_adapters/remote/child_process.h"
-#include "model_adapters/remote/limits.h"
 #include "model_adapters/remote/model_string.h"
 #include "model_adapters/remote/process_protocol.h"
 
@@ -121,7 +121,7 @@ class ProcessModel final : public LanguageModel {
     ChildProcess::Received received;
     const int64_t until = clock_.NowNs() + options_.start_ms * kNsPerMs;
     do {
-      received = process_->Receive(kRoundMs, kMaxLineBytes);
+      received = process_->Receive(kRoundMs, limits::kMaxLineBytes);
     } while (received.event == ChildProcess::Event::kTimeOut && clock_.NowNs() < until);
     if (received.event == ChildProcess::Event::kLine) {
       ReadHelloOf(received.line);
@@ -210,7 +210,7 @@ class ProcessModel final : public LanguageModel {
     int64_t tokens = 0, wait_ms = kRoundMs;
     std::string death;
     while (death.empty() && !open_.empty()) {
-      ChildProcess::Received received = process_->Receive(wait_ms, kMaxLineBytes);
+      ChildProcess::Received received = process_->Receive(wait_ms, limits::kMaxLineBytes);
       wait_ms = 0;
       if (received.event == ChildProcess::Event::kLine) {
         heard_ns_ = clock_.NowNs();
@@ -224,7 +224,8 @@ class ProcessModel final : public LanguageModel {
         finished.push_back(index);
         deaths_in_row_ = 0;
       } else if (received.event == ChildProcess::Event::kTooLong) {
-        throw ProtocolError(fmt::format("it wrote a line of more than {} bytes", kMaxLineBytes));
+        throw ProtocolError(
+            fmt::format("it wrote a line of more than {} bytes", limits::kMaxLineBytes));
       } else if (received.event == ChildProcess::Event::kEnd) {
         death = "it ended (" + process_->Reap() + ")";
       } else {

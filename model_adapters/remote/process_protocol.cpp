@@ -4,7 +4,7 @@
 
 #include "core/cast.h"
 #include "core/json.h"
-#include "model_adapters/remote/limits.h"
+#include "core/limits.h"
 #include "model_adapters/remote/retry.h"
 
 namespace natsl::model_adapters {
@@ -23,7 +23,7 @@ Json ParseLine(const std::string& line) {
   try {
     Json json = core::ParseJson(
         line, "line", ErrorCode::kModel,
-        {.max_depth = kMaxRemoteJsonDepth, .python_numbers = true, .unique_keys = true});
+        {.max_depth = limits::kMaxRemoteJsonDepth, .python_numbers = true, .unique_keys = true});
     if (json.is_object()) return json;
   } catch (const Error&) {
   }

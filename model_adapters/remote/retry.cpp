@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "core/json.h"
+#include "core/limits.h"
 #include "core/utf8.h"
-#include "model_adapters/remote/limits.h"
 
 namespace natsl::model_adapters {
 namespace {
@@ -20,7 +20,7 @@ std::string Quoted(const std::string& text) {
     } else {
       core::AppendUtf8(line, c);
     }
-    if (static_cast<int64_t>(line.size()) > kMaxQuotedBytes) return line + "...";
+    if (static_cast<int64_t>(line.size()) > limits::kMaxQuotedBytes) return line + "...";
   }
   return line;
 }
@@ -30,7 +30,7 @@ std::string Quoted(const std::string& text) {
 std::string ErrorMessage(const std::string& body) {
   Json json;
   try {
-    json = core::ParseJson(body, "answer", ErrorCode::kModel, {.max_depth = kMaxRemoteJsonDepth});
+    json = core::ParseJson(body, "answer", ErrorCode::kModel, {.max_depth = limits::kMaxRemoteJsonDepth});
   } catch (const Error&) {
     return Quoted(body);
   }
@@ -67,7 +67,7 @@ int64_t BackoffMs(const RetryPolicy& policy, int attempt, double jitter,
   for (int i = 1; i < attempt && full < policy.cap_ms; ++i) full *= 2;
   full = std::min(full, policy.cap_ms);
   const auto wait = static_cast<int64_t>(static_cast<double>(full) * (0.5 + 0.5 * jitter));
-  return std::max(wait, std::min(retry_after_ms.value_or(0), kMaxRetryAfterMs));
+  return std::max(wait, std::min(retry_after_ms.value_or(0), limits::kMaxRetryAfterMs));
 }
 
 }  // namespace natsl::model_adapters

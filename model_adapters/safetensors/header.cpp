@@ -11,6 +11,7 @@
 
 #include "core/cast.h"
 #include "core/error.h"
+#include "core/limits.h"
 
 namespace natsl::model_adapters {
 namespace {
@@ -79,8 +80,9 @@ class HeaderEvents : public nlohmann::json_sax<nlohmann::json> {
           fmt::format("tensor \"{}\": the number {} is not below 2^63", Printable(name_), value));
     }
     std::vector<int64_t>& list = place_ == Place::kShape ? entry_->shape : entry_->offsets;
-    if (list.size() == 32) {
-      return Stop(fmt::format("tensor \"{}\": more than 32 numbers in one list", Printable(name_)));
+    if (std::cmp_equal(list.size(), limits::kMaxTensorDimensions)) {
+      return Stop(fmt::format("tensor \"{}\": more than {} numbers in one list", Printable(name_),
+                              limits::kMaxTensorDimensions));
     }
     list.push_back(static_cast<int64_t>(value));
     return true;
@@ -290,11 +292,11 @@ SafetensorsHeader ParseSafetensors(std::span<const std::byte> file, std::string_
     }
     uint64_t length = 0;
     for (size_t i = 0; i < 8; ++i) length |= std::to_integer<uint64_t>(file[i]) << (8 * i);
-    if (std::cmp_greater(length, kMaxSafetensorsHeader)) {
+    if (std::cmp_greater(length, limits::kMaxSafetensorsHeader)) {
       throw ModelError(
           "the header's length is {} bytes, expected at most {}; this is not a "
           "safetensors file",
-          length, kMaxSafetensorsHeader);
+          length, limits::kMaxSafetensorsHeader);
     }
     if (length > file.size() - 8) {
       throw ModelError(

@@ -15,9 +15,6 @@
 
 namespace natsl::model_adapters {
 
-/// Longest header that is read, in bytes; the format's own limit.
-constexpr int64_t kMaxSafetensorsHeader = 100'000'000;
-
 /// One tensor of a file. `data` points into the file's bytes.
 struct TensorView {
   std::string dtype_name;            ///< as in the file: "F32", "U8", ...

@@ -4,12 +4,11 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/limits.h"
 #include "model_adapters/safetensors/header.h"
 
 namespace natsl::model_adapters {
 namespace {
-
-constexpr int kMaxDepth = 32;
 
 class IndexEvents : public nlohmann::json_sax<nlohmann::json> {
  public:
@@ -84,7 +83,8 @@ class IndexEvents : public nlohmann::json_sax<nlohmann::json> {
     return true;
   }
   bool Deeper() {
-    if (++depth_ > kMaxDepth) return Stop(fmt::format("nested deeper than {} levels", kMaxDepth));
+    if (++depth_ > limits::kMaxIndexDepth)
+      return Stop(fmt::format("nested deeper than {} levels", limits::kMaxIndexDepth));
     return true;
   }
 

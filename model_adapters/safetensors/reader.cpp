@@ -1,42 +1,19 @@
 // Opening safetensors files and folders.
 #include "model_adapters/safetensors/reader.h"
 
-#include <algorithm>
 #include <set>
 
+#include "core/limits.h"
+#include "model_adapters/model_folder.h"
 #include "model_adapters/safetensors/index.h"
 
 namespace natsl::model_adapters {
 namespace {
 
-constexpr int64_t kMaxIndexBytes = int64_t{64} << 20;
 constexpr const char* kIndexName = "model.safetensors.index.json";
 constexpr const char* kSingleName = "model.safetensors";
 
-bool IsInside(const std::filesystem::path& path, const std::filesystem::path& folder) {
-  const auto [end, unused] = std::mismatch(folder.begin(), folder.end(), path.begin(), path.end());
-  return end == folder.end();
-}
-
 }  // namespace
-
-std::filesystem::path FileInFolder(const std::filesystem::path& folder, const std::string& name) {
-  if (name.empty() || name == "." || name == ".." ||
-      name.find_first_of(std::string_view("/\\\0", 3)) != std::string::npos) {
-    throw ModelError("{}: \"{}\" is not the name of a file in this folder", folder.string(),
-                     Printable(name));
-  }
-  const std::filesystem::path path = folder / name;
-  std::error_code failure;
-  const std::filesystem::path real = std::filesystem::weakly_canonical(path, failure);
-  const std::filesystem::path home = std::filesystem::canonical(folder, failure);
-  if (failure) throw ModelError("{}: {}", path.string(), failure.message());
-  if (IsInside(real, home)) return path;
-  // models--x--y/snapshots/REVISION/name -> ../../blobs/HASH
-  const std::filesystem::path entry = home.parent_path().parent_path();
-  if (home.parent_path().filename() == "snapshots" && IsInside(real, entry / "blobs")) return path;
-  throw ModelError("{}: a link to {}, outside of the model's folder", path.string(), real.string());
-}
 
 SafetensorsFile::SafetensorsFile(const std::filesystem::path& path)
     : path_(path),
@@ -68,7 +45,7 @@ SafetensorsFolder::SafetensorsFolder(const std::filesystem::path& folder) {
     return;
   }
   const auto weight_map = ParseShardIndex(
-      core::ReadFile(index_path, ErrorCode::kModel, kMaxIndexBytes), index_path.string());
+      core::ReadFile(index_path, ErrorCode::kModel, limits::kMaxIndexBytes), index_path.string());
   std::set<std::string> names;
   for (const auto& [tensor, file] : weight_map) names.insert(file);
   files_.reserve(names.size());  // views point into the files: they must not move

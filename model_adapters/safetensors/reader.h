@@ -47,9 +47,4 @@ class SafetensorsFolder {
   std::map<std::string, const TensorView*, std::less<>> tensors_;
 };
 
-/// The file `name` of a model folder, which must be inside the folder itself, or, for a folder of
-/// the Hugging Face cache (links into ../../blobs), inside that cache entry. Throws Error (model)
-/// where the name has a path in it or a link leads elsewhere; the file may be missing.
-std::filesystem::path FileInFolder(const std::filesystem::path& folder, const std::string& name);
-
 }  // namespace natsl::model_adapters

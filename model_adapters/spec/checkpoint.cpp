@@ -8,6 +8,7 @@
 #include "core/check.h"
 #include "core/files.h"
 #include "core/hash.h"
+#include "model_adapters/model_folder.h"
 #include "model_adapters/safetensors/reader.h"
 #include "model_adapters/spec/family.h"
 #include "model_adapters/spec/names.h"
@@ -206,7 +207,7 @@ Checkpoint::Checkpoint(const std::filesystem::path& folder) : state_(std::make_u
         folder.string());
   }
   state_->spec = LoadModelSpec(folder);
-  state_->config = core::ReadFile(folder / "config.json", ErrorCode::kModel);
+  state_->config = core::ReadFile(FileInFolder(folder, "config.json"), ErrorCode::kModel);
   state_->files = std::make_unique<SafetensorsFolder>(folder);
   std::map<std::string, Found> found = state_->FindTensors();
   state_->SplitQueryKeyValue(found);

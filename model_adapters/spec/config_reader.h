@@ -14,14 +14,15 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/limits.h"
 
 namespace natsl::model_adapters {
 
 /// Largest single size (a width, a head count, a vocabulary) that a config may state.
-constexpr int64_t kMaxSize = int64_t{1} << 31;
+constexpr int64_t kMaxSize = limits::kMaxConfigSize;
 /// Largest product of sizes (elements of one weight).
-constexpr int64_t kMaxProduct = int64_t{1} << 40;
-constexpr int64_t kMaxLayers = 4096;
+constexpr int64_t kMaxProduct = limits::kMaxElements;
+using limits::kMaxLayers;
 
 /// An allowed text of a config field and what it stands for.
 template <typename T>

@@ -6,14 +6,13 @@
 
 #include "core/files.h"
 #include "core/json.h"
-#include "model_adapters/safetensors/reader.h"
+#include "core/limits.h"
+#include "model_adapters/model_folder.h"
 #include "model_adapters/spec/checkpoint.h"
 #include "model_adapters/spec/family.h"
 
 namespace natsl::model_adapters {
 namespace {
-
-constexpr int64_t kMaxConfigBytes = int64_t{1} << 20;
 
 /// {"__float__": "Infinity"}, as newer transformers writes what JSON can't say, becomes the number.
 void RestoreFloats(core::Json& value) {
@@ -79,7 +78,7 @@ void CheckSizes(const ModelSpec& spec, std::string_view where) {
 
 ModelSpec ParseModelSpec(std::string_view text, std::string_view where) {
   core::Json json = core::ParseJson(text, where, ErrorCode::kModel,
-                                    {.max_depth = 32, .python_numbers = true, .unique_keys = true});
+                                    {.max_depth = limits::kMaxConfigDepth, .python_numbers = true, .unique_keys = true});
   RestoreFloats(json);
   ConfigReader config(json, std::string(where));
   if (!config.HasValue("model_type")) {
@@ -99,7 +98,7 @@ ModelSpec LoadModelSpec(const std::filesystem::path& path) {
   std::error_code ignored;
   const bool is_folder = std::filesystem::is_directory(path, ignored);
   const std::filesystem::path file = is_folder ? FileInFolder(path, "config.json") : path;
-  return ParseModelSpec(core::ReadFile(file, ErrorCode::kModel, kMaxConfigBytes), file.string());
+  return ParseModelSpec(core::ReadFile(file, ErrorCode::kModel, limits::kMaxConfigBytes), file.string());
 }
 
 }  // namespace natsl::model_adapters

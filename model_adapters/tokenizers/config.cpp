@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "core/json.h"
+#include "model_adapters/model_folder.h"
 #include "model_adapters/tokenizers/components.h"
 
 namespace natsl::model_adapters::tokenizers {
@@ -117,7 +118,7 @@ TokenizerConfig ReadTokenizerConfig(const fs::path& folder) {
     const fs::path path = folder / name;
     // What can't be looked at is read, so that the error says why.
     std::error_code error;
-    if (fs::exists(path, error) || error) reader(path, config);
+    if (fs::exists(path, error) || error) reader(FileInFolder(folder, name), config);
   };
   read("tokenizer_config.json", ReadMain);
   read("special_tokens_map.json", [](const fs::path& path, TokenizerConfig& into) {

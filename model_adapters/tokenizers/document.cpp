@@ -7,6 +7,7 @@
 
 #include "core/cast.h"
 #include "core/json.h"
+#include "core/limits.h"
 #include "model_adapters/tokenizers/unicode.h"
 
 namespace natsl::model_adapters::tokenizers {
@@ -14,8 +15,8 @@ namespace {
 
 using core::Json;
 
-constexpr size_t kMaxDepth = 64;
-constexpr size_t kMaxKeys = 20000;  // of one object outside of the vocabulary
+constexpr auto kMaxDepth = static_cast<size_t>(limits::kMaxTokenizerDepth);
+constexpr auto kMaxKeys = static_cast<size_t>(limits::kMaxTokenizerKeys);
 
 class Handler : public nlohmann::json_sax<Json> {
  public:

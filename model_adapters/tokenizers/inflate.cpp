@@ -7,11 +7,12 @@
 
 #include "core/cast.h"
 #include "core/error.h"
+#include "core/limits.h"
 
 namespace natsl::model_adapters::tokenizers {
 namespace {
 
-constexpr size_t kMaxContent = size_t{1} << 30;
+constexpr auto kMaxContent = static_cast<size_t>(limits::kMaxTokenizerBytes);
 
 }  // namespace
 

@@ -1,5 +1,7 @@
 // Opens a tokenizer from a model folder or from one file; what a file is, its content says.
 #include "core/files.h"
+#include "core/limits.h"
+#include "model_adapters/model_folder.h"
 #include "model_adapters/tokenizer.h"
 #include "model_adapters/tokenizers/inflate.h"
 #include "model_adapters/tokenizers/json_tokenizer.h"
@@ -10,8 +12,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int64_t kMaxFile = int64_t{1} << 30;
-
 /// The tokenizer file of a folder.
 fs::path FindFile(const fs::path& folder) {
   constexpr const char* kNames[] = {"tokenizer.json", "tokenizer.json.gz", "tokenizer.model",
@@ -19,7 +19,7 @@ fs::path FindFile(const fs::path& folder) {
   for (const char* name : kNames) {
     // What can't be looked at is read, so that the error says why.
     std::error_code error;
-    if (fs::exists(folder / name, error) || error) return folder / name;
+    if (fs::exists(folder / name, error) || error) return FileInFolder(folder, name);
   }
   throw ModelError(
       "{}: no tokenizer, expected tokenizer.json, tokenizer.json.gz, tokenizer.model "
@@ -29,7 +29,7 @@ fs::path FindFile(const fs::path& folder) {
 
 std::shared_ptr<const Tokenizer> OpenFile(const fs::path& path,
                                           const tokenizers::TokenizerConfig& config) {
-  std::string bytes = core::ReadFile(path, ErrorCode::kModel, kMaxFile);
+  std::string bytes = core::ReadFile(path, ErrorCode::kModel, limits::kMaxTokenizerBytes);
   const std::string where = path.string();
   if (tokenizers::IsGzip(bytes)) bytes = tokenizers::Gunzip(bytes, where);
   if (bytes.empty()) throw ModelError("{}: the file is empty, expected a tokenizer", where);

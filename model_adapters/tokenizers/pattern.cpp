@@ -6,6 +6,7 @@
 #include <unicode/unistr.h>
 
 #include "core/json.h"
+#include "core/limits.h"
 #include "model_adapters/tokenizers/unicode.h"
 
 namespace natsl::model_adapters::tokenizers {
@@ -50,7 +51,7 @@ constexpr int32_t kTimeLimit = 1000;
 constexpr int32_t kStackBytes = 16 << 20;
 
 /// Replacements that grow a text (one after the other: exponentially) are stopped here.
-constexpr size_t kMaxReplaced = size_t{1} << 28;
+constexpr auto kMaxReplaced = static_cast<size_t>(limits::kMaxReplacedBytes);
 
 class IcuPattern : public Pattern {
  public:

@@ -7,12 +7,13 @@
 #include <string_view>
 #include <vector>
 
+#include "core/limits.h"
 #include "model_adapters/language_model.h"
 
 namespace natsl::model_adapters::tokenizers {
 
 /// Ids at or above this are refused: no real vocabulary is near it, and tables are sized by ids.
-inline constexpr int64_t kMaxVocabulary = int64_t{1} << 24;
+using limits::kMaxVocabulary;
 
 uint64_t HashBytes(std::string_view bytes);
 

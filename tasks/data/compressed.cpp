@@ -8,12 +8,13 @@
 
 #include "core/cast.h"
 #include "core/files.h"
+#include "core/limits.h"
 
 namespace natsl::tasks {
 namespace {
 
 constexpr size_t kBlock = size_t{1} << 18;
-constexpr size_t kLargest = size_t{16} << 30;
+constexpr auto kLargest = static_cast<size_t>(limits::kMaxUnpackedBytes);
 
 void Append(std::string& out, const std::string& block, size_t size, const std::string& shown) {
   if (out.size() + size > kLargest) {

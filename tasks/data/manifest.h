@@ -11,12 +11,21 @@
 
 namespace natsl::tasks {
 
+/// Where a file can be fetched: an address, or a file of the hub repository; with `member`, the
+/// file of that name in the zip or tar archive that is there.
+struct ManifestSource {
+  std::string url;       ///< http or https; "": `hub_path` counts
+  std::string hub_path;  ///< in the manifest's hub repository
+  std::string member;    ///< "": the whole file
+};
+
 struct ManifestFile {
   std::string path;                   ///< relative to the data folder
   std::string split;                  ///< "train", "validation" or "test"
   std::optional<int64_t> bytes;       ///< unpacked
   std::optional<std::string> sha256;  ///< of the unpacked bytes
   std::optional<int64_t> rows;
+  std::vector<ManifestSource> sources;  ///< in the order they are tried; empty: none known
 };
 
 /// Fields as data_manifests/README.md documents them.
@@ -31,7 +40,13 @@ struct Manifest {
   std::string layout;
   std::vector<std::pair<std::string, std::string>> fields;
   std::vector<ManifestFile> files;
+  /// Patterns of the hub repository's files that the tasks read: `*` within a path component, and
+  /// "a|b" for repositories that lay them out in one way or the other.
+  std::vector<std::string> hub_files;
 };
+
+/// A relative path without "..", for a name that comes from a file.
+bool StaysBelow(std::string_view path);
 
 /// Reads and validates one manifest. Throws Error (data): "where: ..." with field and expectation.
 Manifest ParseManifest(std::string_view text, const std::string& where);
@@ -42,8 +57,8 @@ const std::vector<Manifest>& Manifests();
 const Manifest& FindManifest(const std::string& name);
 
 enum class FileState {
-  kRight,       ///< size and hash are as the manifest says
-  kUnverified,  ///< there, but the manifest knows neither size nor hash
+  kRight,       ///< size and hash are as the manifest, or else the lock, says
+  kUnverified,  ///< there, but neither knows its size or hash
   kMissing,
   kWrongSize,
   kWrongHash,
@@ -67,9 +82,11 @@ constexpr const char* Name(FileState state) {
   return "?";
 }
 
+class DataLock;
+
 struct FileCheck {
   const Manifest* manifest = nullptr;
-  const ManifestFile* file = nullptr;
+  std::string file;  ///< relative to the data folder, as in the manifest or the lock
   FileState state = FileState::kMissing;
   std::filesystem::path found;  ///< empty where missing
   int64_t bytes = 0;            ///< found, unpacked
@@ -77,15 +94,15 @@ struct FileCheck {
   std::string detail;           ///< for people: what was found and expected
 };
 
-/// Checks one file of a manifest in a data folder.
+/// Checks one file of a manifest in a data folder. What the manifest doesn't know, the lock may.
 FileCheck VerifyFile(const std::filesystem::path& root, const Manifest& manifest,
-                     const ManifestFile& file);
+                     const ManifestFile& file, const DataLock& lock);
 
-/// Checks the files of the named datasets (none: of all) in a data folder. A hub cache isn't
-/// looked at: its files are other ones. Throws Error (usage) for an unknown name, Error (data)
-/// where `root` isn't a folder.
+/// Checks the files of the named datasets (none: of all) in a data folder, and their files of the
+/// hub that the lock lists; others of a hub cache aren't looked at. Throws Error (usage) for an
+/// unknown name, Error (data) where `root` isn't a folder or the lock is damaged.
 std::vector<FileCheck> VerifyData(const std::filesystem::path& root,
-                                  const std::vector<std::string>& names);
+                                  const std::vector<std::string>& names, const DataLock& lock);
 
 /// Where a dataset's files are for a data folder: those of the manifest that exist, and those in a
 /// hub cache's snapshot.

@@ -1,5 +1,5 @@
 """An HTTPS server for tests: python3 tls_server.py CERTIFICATE KEY. Prints its port; answers
-everything with an empty JSON object; ends when its stdin does."""
+everything with an empty JSON object, /redirect-to/URL with a redirect; ends when its stdin does."""
 import http.server
 import ssl
 import sys
@@ -8,6 +8,12 @@ import threading
 
 class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
+        if self.path.startswith("/redirect-to/"):
+            self.send_response(302)
+            self.send_header("Location", self.path[len("/redirect-to/"):])
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
         self.send_response(200)
         self.send_header("Content-Length", "2")
         self.end_headers()

@@ -136,7 +136,7 @@ TEST_F(DataSourceTest, MissingDataSaysWhereItLooked) {
     EXPECT_EQ(std::string(error.what()),
               "the data of piqa is missing in " + folder_.path().string() +
                   "; looked for piqa/valid.jsonl, hub:baber/piqa:x* ('hub:' means a Hugging Face "
-                  "cache). `natsl-bench data path piqa` tells where it is published");
+                  "cache). `natsl-bench data fetch piqa --data DIR` gets it where it is published");
   }
   EXPECT_THROW(DataSource("/nonexistent").Require("piqa", {"piqa/valid.jsonl"}), Error);
 }

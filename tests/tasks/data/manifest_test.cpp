@@ -8,6 +8,7 @@
 
 #include "core/hash.h"
 #include "tasks/data/hub_cache.h"
+#include "tasks/data/lock.h"
 #include "tasks/registry.h"
 #include "tests/tasks/golden_support.h"
 
@@ -121,12 +122,13 @@ const BadManifest kBadManifests[] = {
     {"NoName", [](core::Json& j) { j.erase("name"); }, "m.json: the field \"name\" is missing"},
     {"EmptyName", [](core::Json& j) { j["name"] = ""; },
      "m.json: \"name\" is \"\" (string), expected a text that isn't empty"},
+    {"NameOfAPath", [](core::Json& j) { j["name"] = "../toy"; },
+     "m.json: \"name\" is \"../toy\" (string), expected letters, digits, \"_\", \"-\" and \".\""},
     {"OtherSchema", [](core::Json& j) { j["schema"] = 2; },
      "m.json: \"schema\" is 2 (number), expected 1"},
     {"UnknownField", [](core::Json& j) { j["license"] = "x"; },
-     "m.json: unknown field \"license\", expected one of fields, files, home, hub, layout, "
-     "licence, "
-     "name, revision, schema, tasks, title"},
+     "m.json: unknown field \"license\", expected one of fields, files, home, hub, "
+     "hub_files, layout, licence, name, revision, schema, tasks, title"},
     {"NoFiles", [](core::Json& j) { j["files"] = core::Json::array(); },
      "m.json: \"files\" is [] (array), expected a list of at least one file"},
     {"NoFields", [](core::Json& j) { j["fields"] = core::Json::object(); },
@@ -142,6 +144,28 @@ const BadManifest kBadManifests[] = {
      "m.json: \"files\"[0]: \"bytes\" is 0 (number), expected a number of at least 1, or null"},
     {"Leaves", [](core::Json& j) { j["files"][0]["path"] = "../a"; },
      "m.json: \"files\"[0]: \"path\" is \"../a\" (string), expected a path below the data folder"},
+    {"NoAddress",
+     [](core::Json& j) { j["files"][0]["sources"] = core::Json::parse(R"([{"member": "a"}])"); },
+     "m.json: \"files\"[0]: \"sources\"[0]: expected either \"url\" or \"hub_path\""},
+    {"OtherAddress",
+     [](core::Json& j) {
+       j["files"][0]["sources"] = core::Json::parse(R"([{"url": "file:///etc/passwd"}])");
+     },
+     "m.json: \"files\"[0]: \"sources\"[0]: \"url\" is \"file:///etc/passwd\" (string), expected "
+     "an address that starts with https:// or http://"},
+    {"HubPathLeaves",
+     [](core::Json& j) {
+       j["hub"] = "a/b";
+       j["files"][0]["sources"] = core::Json::parse(R"([{"hub_path": "../x"}])");
+     },
+     "m.json: \"files\"[0]: \"sources\"[0]: \"hub_path\" is \"../x\" (string), expected a path in "
+     "the repository"},
+    {"HubPathWithoutHub",
+     [](core::Json& j) { j["files"][0]["sources"] = core::Json::parse(R"([{"hub_path": "x"}])"); },
+     "m.json: \"files\"[0]: \"sources\"[0]: \"hub_path\" is \"x\" (string), expected a manifest "
+     "whose \"hub\" isn't null"},
+    {"HubFilesWithoutHub", [](core::Json& j) { j["hub_files"] = core::Json::parse(R"(["a*"])"); },
+     "m.json: \"hub_files\" is [\"a*\"] (array), expected paths in the hub repository"},
     {"Twice", [](core::Json& j) { j["files"].push_back(j["files"][0]); },
      "m.json: \"files\"[1]: \"path\" is \"toy/a.jsonl\" (string), expected each path once"},
 };
@@ -150,7 +174,7 @@ INSTANTIATE_TEST_SUITE_P(All, BadManifestTest, ValuesIn(kBadManifests),
 
 FileCheck CheckOf(const std::vector<FileCheck>& checks, const std::string& path) {
   for (const FileCheck& check : checks) {
-    if (check.file->path == path) return check;
+    if (check.file == path) return check;
   }
   ADD_FAILURE() << path;
   return {};
@@ -162,7 +186,7 @@ TEST(VerifyDataTest, SaysMissingWrongAndUnverified) {
   folder.Write("piqa/valid-labels.lst", "0\n");
   folder.Write("wikitext/wikitext-2-raw/wiki.test.raw", "short");
   folder.Write("sciq/test.json.gz", "not gzip");
-  const auto checks = VerifyData(folder.path(), {"piqa", "wikitext", "sciq"});
+  const auto checks = VerifyData(folder.path(), {"piqa", "wikitext", "sciq"}, {});
   ASSERT_EQ(checks.size(), 7U);
   const FileCheck wrong_hash = CheckOf(checks, "piqa/valid.jsonl");
   EXPECT_EQ(wrong_hash.state, FileState::kWrongHash);
@@ -180,21 +204,72 @@ TEST(VerifyDataTest, RightBySizeAndHashOfTheUnpackedBytes) {
   testing::TemporaryFolder folder;
   folder.Write("toy/a.jsonl", "{\"text\": 1}\n");
   Manifest toy = ParseManifest(Valid().dump(), "m.json");
-  EXPECT_EQ(VerifyFile(folder.path(), toy, toy.files[0]).state, FileState::kRight);  // by size
+  EXPECT_EQ(VerifyFile(folder.path(), toy, toy.files[0], {}).state, FileState::kRight);  // by size
   toy.files[0].sha256 = core::Sha256Hex("{\"text\": 1}\n");
-  EXPECT_EQ(VerifyFile(folder.path(), toy, toy.files[0]).state, FileState::kRight);
+  EXPECT_EQ(VerifyFile(folder.path(), toy, toy.files[0], {}).state, FileState::kRight);
   toy.files[0].sha256 = core::Sha256Hex("{\"text\": 2}\n");
-  EXPECT_EQ(VerifyFile(folder.path(), toy, toy.files[0]).state, FileState::kWrongHash);
+  EXPECT_EQ(VerifyFile(folder.path(), toy, toy.files[0], {}).state, FileState::kWrongHash);
   toy.files[0].bytes = std::nullopt;
   toy.files[0].sha256 = std::nullopt;
-  EXPECT_EQ(VerifyFile(folder.path(), toy, toy.files[0]).state, FileState::kUnverified);
+  EXPECT_EQ(VerifyFile(folder.path(), toy, toy.files[0], {}).state, FileState::kUnverified);
+}
+
+TEST(VerifyDataTest, TheLockKnowsWhatTheManifestDoesNot) {
+  testing::TemporaryFolder folder;
+  folder.Write("toy/a.jsonl", "{\"text\": 1}\n");
+  Manifest toy = ParseManifest(Valid().dump(), "m.json");
+  DataLock lock;
+  lock.Put(
+      {"toy", "toy/a.jsonl", 12, core::Sha256Hex("{\"text\": 1}\n"), "https://x/a", "2025-01-02"});
+  EXPECT_EQ(VerifyFile(folder.path(), toy, toy.files[0], lock).state, FileState::kRight);
+  folder.Write("toy/a.jsonl", "{\"text\": 2}\n");
+  const FileCheck other = VerifyFile(folder.path(), toy, toy.files[0], lock);
+  EXPECT_EQ(other.state, FileState::kWrongHash);
+  EXPECT_EQ(other.detail, "SHA-256 " + core::Sha256Hex("{\"text\": 2}\n") + ", expected " +
+                              core::Sha256Hex("{\"text\": 1}\n") + " (locked on 2025-01-02)");
+  // What the manifest itself knows goes before.
+  toy.files[0].sha256 = core::Sha256Hex("{\"text\": 2}\n");
+  EXPECT_EQ(VerifyFile(folder.path(), toy, toy.files[0], lock).state, FileState::kRight);
+}
+
+TEST(DataLockTest, ComesBackAsWrittenAndSorted) {
+  DataLock lock;
+  const std::string hash(64, 'a');
+  lock.Put({"b", "b/x", 1, hash, "https://x", "2025-01-02"});
+  lock.Put({"a", "a/y", 2, hash, "https://y", "2025-01-02"});
+  lock.Put({"b", "b/x", 3, hash, "https://z", "2025-01-03"});
+  ASSERT_EQ(lock.files().size(), 2U);
+  const DataLock again(lock.ToJson(), "data.lock");
+  EXPECT_EQ(again.ToJson(), lock.ToJson());
+  EXPECT_EQ(again.files()[0].name, "a");
+  EXPECT_EQ(again.Find("b", "b/x")->bytes, 3);
+  EXPECT_EQ(again.Find("b", "b/y"), nullptr);
+  lock.Remove("b", "b/x");
+  EXPECT_EQ(lock.Find("b", "b/x"), nullptr);
+}
+
+TEST(DataLockTest, DamagedOnesAreRefused) {
+  const auto message = [](const std::string& text) -> std::string {
+    try {
+      DataLock(text, "data.lock");
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(message(R"({"schema": 2, "files": []})"),
+            "data.lock: \"schema\" is 2 (number), expected 1");
+  EXPECT_EQ(
+      message(R"({"schema": 1, "files": [{"name": "a", "file": "../a"}]})"),
+      "data.lock: \"files\"[0]: \"file\" is \"../a\" (string), expected a path below the data "
+      "folder");
 }
 
 TEST(VerifyDataTest, BadArguments) {
-  EXPECT_THROW(VerifyData("/nonexistent", {}), Error);
+  EXPECT_THROW(VerifyData("/nonexistent", {}, {}), Error);
   testing::TemporaryFolder folder;
-  EXPECT_THROW(VerifyData(folder.path(), {"nothing"}), Error);
-  for (const FileCheck& check : VerifyData(folder.path(), {})) {
+  EXPECT_THROW(VerifyData(folder.path(), {"nothing"}, {}), Error);
+  for (const FileCheck& check : VerifyData(folder.path(), {}, {})) {
     EXPECT_EQ(check.state, FileState::kMissing);
   }
 }
