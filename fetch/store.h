@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "core/error.h"
 #include "fetch/disk.h"
 #include "fetch/fetch.h"
 #include "tasks/data/lock.h"

@@ -1,7 +1,7 @@
 #include "tasks/data/lock.h"
 
 #include <algorithm>
-#include <tuple>
+#include <utility>
 
 #include "core/files.h"
 #include "core/json.h"
@@ -12,7 +12,7 @@ namespace natsl::tasks {
 namespace {
 
 bool Before(const LockedFile& a, std::string_view name, std::string_view file) {
-  return std::tie(a.name, a.file) < std::tie(name, file);
+  return std::pair<std::string_view, std::string_view>(a.name, a.file) < std::pair(name, file);
 }
 
 LockedFile ReadEntry(const core::JsonObject& object) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/error.h"
 #include "fetch/fetch.h"
 #include "tests/model_adapters/remote/http_server.h"
 
