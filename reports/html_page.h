@@ -9,8 +9,8 @@
 
 namespace natsl::reports {
 
-/// Text for HTML and XML, in content and quoted attributes: & < > " ' as entities; bytes that aren't
-/// UTF-8 and control characters other than tab and newline as U+FFFD.
+/// Text for HTML and XML, in content and quoted attributes: & < > " ' as entities; bytes that
+/// aren't UTF-8 and control characters other than tab and newline as U+FFFD.
 std::string EscapeHtml(std::string_view text);
 
 /// A text that stands in a table. `sort`: the number it sorts by where the text itself isn't one

@@ -49,7 +49,7 @@ void AddWarnings(const Runs& runs, HtmlPage& page) {
       begin();
       page.Note(NoteKind::kWarning, Of(runs, run, line));
     }
-    for (const std::string& line : Subsets(run.record)) {
+    if (const std::string line = Subsets(run.record); !line.empty()) {
       begin();
       page.Note(NoteKind::kInfo, Of(runs, run, line));
     }

@@ -131,8 +131,8 @@ std::vector<std::string> ScorePlots(const std::vector<ReportedRun>& runs) {
       const TaskRecord* task = FindTask(runs[run].record, name);
       const MetricRecord* metric = task == nullptr ? nullptr : PrimaryMetric(*task);
       if (metric == nullptr || !metric->higher_is_better || !metric->value.value) continue;
-      BarPlot::Bar bar{runs.size() == 1 ? name + " " + metric->name : name + ": " + runs[run].label,
-                       *metric->value.value};
+      BarPlot::Bar bar{name + " " + metric->name, *metric->value.value};
+      bar.series = NameOf(runs, run);
       AddInterval(*metric, bar.low, bar.high);
       bar.colour = ColourOf(run);
       (bar.value <= 1 ? fractions : others).bars.push_back(std::move(bar));
@@ -202,8 +202,8 @@ std::vector<std::string> BucketPlots(const std::vector<ReportedRun>& runs) {
         const MetricRecord* metric =
             task == nullptr ? nullptr : FindMetric(*task, "score_" + bucket, "none");
         if (metric == nullptr || !metric->value.value) continue;
-        BarPlot::Bar bar{runs.size() == 1 ? bucket : bucket + ": " + runs[run].label,
-                         *metric->value.value};
+        BarPlot::Bar bar{bucket, *metric->value.value};
+        bar.series = NameOf(runs, run);
         AddInterval(*metric, bar.low, bar.high);
         bar.colour = ColourOf(run);
         plot.bars.push_back(std::move(bar));

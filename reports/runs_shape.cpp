@@ -171,14 +171,12 @@ std::vector<std::string> Warnings(const RunRecord& record) {
   return lines;
 }
 
-std::vector<std::string> Subsets(const RunRecord& record) {
-  std::vector<std::string> lines;
+std::string Subsets(const RunRecord& record) {
+  std::vector<std::string> tasks;
   for (const TaskRecord& task : record.tasks) {
-    if (!task.subset.empty()) {
-      lines.push_back(fmt::format("SUBSET {}: {} documents", task.name, task.subset));
-    }
+    if (!task.subset.empty()) tasks.push_back(fmt::format("{}: {}", task.name, task.subset));
   }
-  return lines;
+  return tasks.empty() ? "" : fmt::format("SUBSET {} documents", fmt::join(tasks, "; "));
 }
 
 }  // namespace natsl::reports

@@ -52,8 +52,8 @@ bool HasBuckets(const TaskRecord& task);
 
 /// What a reader must know before the numbers, most serious first: "piqa: ...".
 std::vector<std::string> Warnings(const RunRecord& record);
-/// "**"-free lines: "SUBSET piqa: first 20 of 200 documents".
-std::vector<std::string> Subsets(const RunRecord& record);
+/// "SUBSET piqa: first 20 of 200; arc_easy: first 20 of 2376 documents", or "".
+std::string Subsets(const RunRecord& record);
 
 /// Half of the 95 % interval of a normal.
 inline constexpr double kNormal95 = 1.959963984540054;

@@ -68,7 +68,7 @@ std::string RunsMarkdown(const std::vector<ReportedRun>& runs) {
     for (const std::string& line : Warnings(run.record)) {
       warnings += fmt::format("- {}: {}\n", run.label, line);
     }
-    for (const std::string& line : Subsets(run.record)) {
+    if (const std::string line = Subsets(run.record); !line.empty()) {
       warnings += fmt::format("- {}: {}\n", run.label, line);
     }
   }

@@ -53,10 +53,17 @@ class Rows {
 
 std::string RenderSvg(const BarPlot& plot) {
   std::vector<std::string> names, texts;
+  std::vector<LegendEntry> legend;
   double low = 0, high = 0, room = 0;
+  std::string last;
   for (const BarPlot::Bar& bar : plot.bars) {
     if (!std::isfinite(bar.value)) continue;
-    names.push_back(bar.name);
+    names.push_back(bar.series.empty() || bar.name != last ? bar.name : "");
+    last = bar.name;
+    const auto known = [&](const LegendEntry& entry) { return entry.name == bar.series; };
+    if (!bar.series.empty() && std::none_of(legend.begin(), legend.end(), known)) {
+      legend.push_back({.name = bar.series, .colour = bar.colour, .box = true});
+    }
     texts.push_back(bar.text.empty() ? FormatNumber(bar.value, plot.value.format) : bar.text);
     room = std::max(room, TextWidth(texts.back()) + 10);
     low = std::min({low, bar.value, bar.low.value_or(0)});
@@ -64,7 +71,7 @@ std::string RenderSvg(const BarPlot& plot) {
   }
   if (names.empty()) return "";
   const double height = kTop + kBottom + kRow * static_cast<double>(names.size());
-  SvgCanvas canvas(plot.title, height);
+  SvgCanvas canvas(plot.title, height + LegendHeight(legend));
   PlotAxis axis = plot.value;
   axis.scale = AxisScale::kLinear;
   const Rows rows(canvas, axis, names, low, high, room);
@@ -79,7 +86,8 @@ std::string RenderSvg(const BarPlot& plot) {
     const double from = rows.X(std::min(0.0, bar.value)), to = rows.X(std::max(0.0, bar.value));
     const double y = rows.Y(row);
     canvas.Rectangle(from, y, to - from, kBar, SeriesColour(bar.colour),
-                     fmt::format("{}: {}", bar.name, texts[row]));
+                     fmt::format("{}{}{}: {}", bar.name, bar.series.empty() ? "" : ", ", bar.series,
+                                 texts[row]));
     double end = to;
     if (bar.low && bar.high) {
       const double middle = y + kBar / 2;
@@ -92,6 +100,7 @@ std::string RenderSvg(const BarPlot& plot) {
     canvas.Text(end + 6, y + kBar / 2 + 4.5, texts[row], TextAnchor::kStart);
     ++row;
   }
+  DrawLegend(canvas, height, legend);
   return canvas.Finish();
 }
 

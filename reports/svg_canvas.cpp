@@ -52,7 +52,7 @@ std::string SeriesColour(int index) {
 }
 
 double TextWidth(std::string_view text) {
-  return 7.0 * static_cast<double>(core::CountCodePoints(text));
+  return 7.4 * static_cast<double>(core::CountCodePoints(text));
 }
 
 SvgCanvas::SvgCanvas(std::string_view title, double height) : title_(title), height_(height) {

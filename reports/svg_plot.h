@@ -53,6 +53,8 @@ struct BarPlot {
     std::optional<double> low = {}, high = {};
     int colour = 0;
     std::string text = {};  ///< behind the bar; "": the value
+    std::string series =
+        {};  ///< whose bar it is, said in a legend; bars of one name stand together
   };
   std::string title = {};
   PlotAxis value;

@@ -116,6 +116,18 @@ TEST(Bars, ShowValuesAndParts) {
                .bars = {{.name = "piqa", .value = 0.5, .low = 0.4, .high = 0.6}},
                .rules = {}};
   EXPECT_THAT(RenderSvg(bars), HasSubstr(">50 %</text>"));
+  bars.bars[0].series = "base";
+  bars.bars.push_back(bars.bars[0]);
+  bars.bars[1].series = "new";
+  const std::string grouped = RenderSvg(bars);
+  EXPECT_THAT(grouped, HasSubstr("piqa, base: 50 %"));
+  EXPECT_THAT(grouped, HasSubstr("piqa, new: 50 %"));
+  // The name stands once; whose bars they are, in the legend.
+  const size_t name = grouped.find(">piqa</text>");
+  EXPECT_NE(name, std::string::npos);
+  EXPECT_EQ(grouped.find(">piqa</text>", name + 1), std::string::npos);
+  EXPECT_THAT(grouped, HasSubstr(">base</text>"));
+  EXPECT_THAT(grouped, HasSubstr(">new</text>"));
   StackedBarPlot stacked{.title = "memory",
                          .value = {.label = "memory", .format = NumberFormat::kBytes},
                          .parts = {"weights", "KV"},
