@@ -16,6 +16,7 @@
 #include "cli/verbs/report.h"
 #include "cli/verbs/rescore.h"
 #include "cli/verbs/run.h"
+#include "cli/verbs/study.h"
 #include "core/error.h"
 #include "evaluators/response_codec.h"
 
@@ -96,6 +97,7 @@ int Dispatch(const std::vector<std::string>& arguments) {
   AddLatency(app, context);
   AddCompare(app, context);
   AddData(app, context);
+  AddStudy(app);
   std::vector<std::string> reversed(context.arguments.rbegin(), context.arguments.rend());
   try {
     app.parse(reversed);
@@ -112,9 +114,8 @@ int Dispatch(const std::vector<std::string>& arguments) {
               << "\n";
   } else if (app.get_subcommands().empty()) {
     throw UsageError(
-        "no verb given: run, latency, list, inspect, check, report, rescore, compare, data (see "
-        "natsl-bench "
-        "--help)");
+        "no verb given: run, latency, list, inspect, check, report, rescore, compare, data, study "
+        "(see natsl-bench --help)");
   }
   std::cout << std::flush;
   if (!std::cout) throw UsageError("stdout: cannot write the result");

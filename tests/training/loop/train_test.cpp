@@ -1,0 +1,214 @@
+// Whole runs of a tiny model on the CPU: the same curve after a stop, a checkpoint that the native
+// model opens with the same logits, errors of the program.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "core/error.h"
+#include "core/files.h"
+#include "model_adapters/native/native_model.h"
+#include "model_adapters/safetensors/reader.h"
+#include "model_adapters/tokenizer.h"
+#include "training/data/tokenizer_trainer.h"
+#include "training/loop/train_log.h"
+#include "training/loop/trainer.h"
+#include "training/network.h"
+
+namespace natsl::training {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+constexpr const char* kTransformer = R"({"model_type": "transformer", "vocab_size": 512,
+  "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_heads": 2,
+  "hidden_act": "swish", "norm_eps": 1e-6, "tie_word_embeddings": false})";
+constexpr const char* kHybrid = R"({"model_type": "gated_deltanet", "vocab_size": 512,
+  "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_heads": 2,
+  "head_dim": 8, "expand_v": 2.0, "hidden_act": "swish", "norm_eps": 1e-6,
+  "tie_word_embeddings": false, "attn": {"layers": [1], "num_heads": 2}})";
+
+class Training : public testing::Test {
+ protected:
+  void SetUp() override {
+    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
+    folder_ = fs::path(testing::TempDir()) / (std::string("natsl_train_") + test->name());
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+    const fs::path tokenizer = fs::path(testing::TempDir()) / "natsl_train_tokenizer";
+    if (!fs::exists(tokenizer / "tokenizer.model")) {
+      WriteTokenizer(tokenizer, TrainTokenizer({.vocabulary = 512}));
+    }
+    options_.tokenizer = tokenizer.string();
+    options_.quiet = true;
+    options_.steps = 12;
+    options_.batch_tokens = 256;
+    options_.curriculum = "64*2,128";
+    options_.warmup = 2;
+    options_.log_every = 3;
+    options_.checkpoint_every = 5;
+    options_.save_dtype = "float32";
+  }
+
+  TrainOptions Options(const char* config, const std::string& output) {
+    core::WriteFileAtomic(folder_ / "config.json", config);
+    options_.config = (folder_ / "config.json").string();
+    options_.output = (folder_ / output).string();
+    return options_;
+  }
+  static std::string Read(const std::string& folder, const char* file) {
+    return core::ReadFile(fs::path(folder) / file, ErrorCode::kData);
+  }
+
+  fs::path folder_;
+  TrainOptions options_;
+  std::atomic<bool> stop_ = false;
+};
+
+TEST_F(Training, AStoppedRunGoesOnToTheSameBytes) {
+  for (const char* config : {kTransformer, kHybrid}) {
+    const std::string name = config == kHybrid ? "hybrid" : "transformer";
+    const TrainOptions whole = Options(config, name + "_whole");
+    EXPECT_TRUE(Train(whole, {}, stop_).finished);
+    TrainOptions parts = Options(config, name + "_parts");
+    parts.stop_after = 4;  // in the middle of a log interval
+    parts.threads = 2;
+    EXPECT_EQ(Train(parts, {}, stop_).step, 4);
+    EXPECT_EQ(Train(parts, {}, stop_).step, 8);
+    EXPECT_TRUE(Train(parts, {}, stop_).finished);
+    EXPECT_EQ(Read(parts.output, "train_log.jsonl"), Read(whole.output, "train_log.jsonl"));
+    EXPECT_EQ(Read(parts.output, "model.safetensors"), Read(whole.output, "model.safetensors"));
+    const std::string log = Read(whole.output, "train_log.jsonl");
+    EXPECT_EQ(std::ranges::count(log, '\n'), 4);
+    EXPECT_THAT(Read(whole.output, "loss.svg"), HasSubstr("<svg"));
+    EXPECT_THAT(Read(whole.output, "CARD.md"), HasSubstr("| tokens | 3072 |"));
+  }
+}
+
+TEST_F(Training, AnUnfinishedStepIsLostWithItsLogLines) {
+  TrainOptions options = Options(kTransformer, "killed");
+  options.stop_after = 5;
+  Train(options, {}, stop_);
+  // As after a kill behind the checkpoint: a later line is there, its step isn't.
+  const std::string log = Read(options.output, "train_log.jsonl");
+  const LogLine later{.step = 6, .tokens = 1536, .context = 64, .loss = 1};
+  core::WriteFileAtomic(fs::path(options.output) / "train_log.jsonl", log + ToJson(later) + "\n");
+  options.stop_after = 0;
+  Train(options, {}, stop_);
+  const TrainOptions whole = Options(kTransformer, "whole");
+  Train(whole, {}, stop_);
+  EXPECT_EQ(Read(options.output, "train_log.jsonl"), Read(whole.output, "train_log.jsonl"));
+}
+
+TEST_F(Training, MicroBatchesGiveNearlyTheSameLoss) {
+  TrainOptions whole = Options(kTransformer, "one"), split = Options(kTransformer, "two");
+  whole.output = (folder_ / "one").string();
+  split.accumulate = 2;
+  whole.mixture = split.mixture = "story=1";  // every token learned: equal weights of the parts
+  const double first = Train(whole, {}, stop_).loss, second = Train(split, {}, stop_).loss;
+  EXPECT_NEAR(first, second, 1e-3);
+}
+
+TEST_F(Training, TheLossFalls) {
+  TrainOptions options = Options(kTransformer, "falls");
+  options.steps = 60;
+  options.curriculum = "64";
+  options.lr = 1e-2;
+  options.mixture = "story=1";
+  options.log_every = 10;
+  Train(options, {}, stop_);
+  const std::string log = Read(options.output, "train_log.jsonl");
+  const LogLine first = ParseLogLine(log.substr(0, log.find('\n')), "log");
+  const size_t last_begin = log.rfind('\n', log.size() - 2) + 1;
+  const LogLine last = ParseLogLine(log.substr(last_begin, log.size() - 1 - last_begin), "log");
+  EXPECT_LT(last.loss, first.loss - 1.0);
+}
+
+TEST_F(Training, TheNativeModelOpensTheCheckpointWithTheSameLogits) {
+  for (const char* config : {kTransformer, kHybrid}) {
+    const TrainOptions options = Options(config, config == kHybrid ? "hybrid" : "transformer");
+    Train(options, {}, stop_);
+    const auto spec = model_adapters::LoadModelSpec(options.output);
+    const Network network(spec, 1, at::kCPU);
+    {
+      const at::NoGradGuard no_grad;
+      const model_adapters::SafetensorsFolder weights(options.output);
+      for (const auto& [name, parameter] : network.Parameters()) {
+        const auto* view = weights.tensors().at(name);
+        at::Tensor target = parameter;
+        target.copy_(at::from_blob(const_cast<std::byte*>(view->data), view->shape, at::kFloat));
+      }
+    }
+    const auto tokenizer = model_adapters::OpenTokenizer(options.output);
+    const auto ids = tokenizer->Encode("QK 41 ZR 07\nQK 41 ZR", true);
+    const at::Tensor input = at::tensor(std::vector<int64_t>(ids.begin(), ids.end())).view({1, -1});
+    const at::Tensor ours = network.Logits(input, at::kFloat).detach().contiguous();
+    const auto native = model_adapters::native::OpenModel(options.output, {});
+    const model_adapters::Trace trace = native->Forward(ids, false, {});
+    ASSERT_EQ(static_cast<int64_t>(trace.logits.size()), ours.numel());
+    const float* values = ours.const_data_ptr<float>();
+    for (size_t i = 0; i < trace.logits.size(); ++i) {
+      ASSERT_NEAR(trace.logits[i], values[i], 2e-4);
+    }
+  }
+}
+
+TEST_F(Training, RefusesAnotherRunsFolderAndBadOptions) {
+  TrainOptions options = Options(kTransformer, "taken");
+  options.stop_after = 1;
+  Train(options, {}, stop_);
+  const auto error_of = [&](const TrainOptions& changed) -> std::string {
+    try {
+      Train(changed, {}, stop_);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "no error";
+  };
+  TrainOptions changed = options;
+  changed.lr = 1e-3;
+  EXPECT_THAT(error_of(changed), HasSubstr("holds another run"));
+  changed = options;
+  changed.batch_tokens = 200;
+  EXPECT_THAT(error_of(changed), HasSubstr("no multiple of 64"));
+  changed = options;
+  changed.warmup = 100;
+  EXPECT_THAT(error_of(changed), HasSubstr("--warmup 100 is above --steps 12"));
+  changed = options;
+  changed.device = "tpu";
+  changed.output += "_device";
+  EXPECT_THAT(error_of(changed), HasSubstr("expected cpu, cuda or cuda:N"));
+  changed = Options(R"({"model_type": "transformer", "vocab_size": 256, "hidden_size": 32,
+    "num_hidden_layers": 1, "num_heads": 2})",
+                    "small");
+  EXPECT_THAT(error_of(changed), HasSubstr("has 512 ids"));
+}
+
+int RunTrainer(const std::string& arguments, const fs::path& err) {
+  const std::string command =
+      std::string(NATSL_BINARY_DIR) + "/natsl-train " + arguments + " >/dev/null 2>" + err.string();
+  const int status = std::system(command.c_str());
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+TEST_F(Training, TheProgramSaysWhatIsWrong) {
+  const fs::path err = folder_ / "err";
+  const auto said = [&] { return core::ReadFile(err, ErrorCode::kData); };
+  EXPECT_EQ(RunTrainer("--config x --tokenizer y", err), 2);
+  EXPECT_THAT(said(), HasSubstr("--output is required"));
+  EXPECT_EQ(
+      RunTrainer("--config /nonexistent --tokenizer y --output " + (folder_ / "out").string(), err),
+      4);
+  EXPECT_THAT(said(), HasSubstr("/nonexistent"));
+  EXPECT_EQ(RunTrainer("--config x --tokenizer y --output z --dtype float8", err), 2);
+  EXPECT_EQ(RunTrainer("--config x --tokenizer y --output z --mixture recal=1", err), 2);
+  EXPECT_THAT(said(), HasSubstr("no kind 'recal'"));
+  EXPECT_EQ(RunTrainer("tokenizer --vocabulary 100 --output z", err), 2);
+  EXPECT_EQ(RunTrainer("--help", err), 0);
+}
+
+}  // namespace
+}  // namespace natsl::training
