@@ -219,7 +219,8 @@ class TokenizedModel final : public LanguageModel {
     const SpecialTokens& special = tokenizer_->special_tokens();
     if (special.eos) {
       tokens.eos = {*special.eos};
-      if (std::find(stops.begin(), stops.end(), eos_text_) == stops.end()) {
+      // sentencepiece decodes its control pieces to nothing, which would stop every text at once.
+      if (!eos_text_.empty() && std::find(stops.begin(), stops.end(), eos_text_) == stops.end()) {
         stops.push_back(eos_text_);
       }
     }
