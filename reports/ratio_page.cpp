@@ -295,7 +295,8 @@ RatioPage MakeRatioPage(const RatioStudy& study, const std::string& folder) {
       PlotOf(study, "language-model loss against softmax share", {.label = "nats a token"},
              {{"stories", LossUpTo(study.trained_length)}});
   page.plots["state.svg"] = StatePlot(study);
-  page.markdown = "## Claims, checked\n\n" + Claims(study) + "\n## Plots\n\n";
+  page.markdown = "# Softmax share: numbers\n\nWritten by natsl-bench study ratio.\n\n" +
+                  ("## Claims, checked\n\n" + Claims(study)) + "\n## Plots\n\n";
   for (const auto& [file, svg] : page.plots) {
     page.markdown += fmt::format("![{}]({}/{})\n\n", file.substr(0, file.find('.')), folder, file);
   }

@@ -40,8 +40,8 @@ TaskRecord LossTask(double first, double second) {
   return task;
 }
 
-ReportedRun Run(const std::string& label, double near, double far, double needle_near,
-                double needle_far) {
+ReportedRun Model(const std::string& label, double near, double far, double needle_near,
+                  double needle_far) {
   ReportedRun run;
   run.label = label;
   run.record.tasks = {RecallTask("mqar@512", "acc", near), RecallTask("mqar@8k", "acc", far),
@@ -52,8 +52,8 @@ ReportedRun Run(const std::string& label, double near, double far, double needle
 }
 
 TEST(Finding, IsMadeOfTheNumbers) {
-  const std::vector<ReportedRun> runs = {Run("transformer", 1.0, 0.0, 100, 10),
-                                         Run("hybrid", 0.9, 0.5, 90, 80)};
+  const std::vector<ReportedRun> runs = {Model("transformer", 1.0, 0.0, 100, 10),
+                                         Model("hybrid", 0.9, 0.5, 90, 80)};
   EXPECT_EQ(
       Finding(runs),
       "From 512 to 8k tokens hybrid keeps most at 8k (65 %); mean score of the recall tasks: "
@@ -62,7 +62,7 @@ TEST(Finding, IsMadeOfTheNumbers) {
 }
 
 TEST(Finding, SaysWhereNothingIsFound) {
-  EXPECT_THAT(Finding({Run("a", 0.5, 0.01, 50, 2)}),
+  EXPECT_THAT(Finding({Model("a", 0.5, 0.01, 50, 2)}),
               HasSubstr("no model finds what it was told at 8k"));
   ReportedRun bare;
   bare.label = "a";
@@ -71,13 +71,13 @@ TEST(Finding, SaysWhereNothingIsFound) {
 }
 
 TEST(Finding, LeavesOutLengthsThatARunLacks) {
-  std::vector<ReportedRun> runs = {Run("a", 1.0, 0.25, 100, 25), Run("b", 1.0, 0.5, 100, 50)};
+  std::vector<ReportedRun> runs = {Model("a", 1.0, 0.25, 100, 25), Model("b", 1.0, 0.5, 100, 50)};
   runs[1].record.tasks.push_back(RecallTask("mqar@16k", "acc", 0.4));
   EXPECT_THAT(Finding(runs), HasSubstr("From 512 to 8k tokens b keeps most at 8k (50 %)"));
 }
 
 TEST(Summary, FirstSentenceThenTables) {
-  Summary summary{.title = "Two models", .runs = {Run("a", 1.0, 0.0, 100, 10)}, .latency = {}};
+  Summary summary{.title = "Two models", .runs = {Model("a", 1.0, 0.0, 100, 10)}, .latency = {}};
   const std::string markdown = SummaryMarkdown(summary);
   EXPECT_THAT(markdown, testing::StartsWith("# Two models\n\nFrom 512 to 8k tokens a keeps"));
   EXPECT_THAT(markdown, HasSubstr("## mqar\n"));
@@ -98,7 +98,10 @@ RatioArm Arm(const std::string& name, double share, double recall, double needle
   arm.fixed_bytes = 1024;
   for (int64_t seed = 1; seed <= 2; ++seed) {
     const double shift = seed == 1 ? -0.01 : 0.01;
-    RatioRun run{.seed = seed, .share = share, .train_loss = 0.5};
+    RatioRun run;
+    run.seed = seed;
+    run.share = share;
+    run.train_loss = 0.5;
     run.scores = {{"mqar@512", recall + shift},
                   {"ruler_niah_single_1@512", recall + shift},
                   {"ruler_niah_single_1@2048", needle_far + shift}};
@@ -109,7 +112,9 @@ RatioArm Arm(const std::string& name, double share, double recall, double needle
 }
 
 RatioStudy Study() {
-  RatioStudy study{.trained_length = 512, .state_length = 8192};
+  RatioStudy study;
+  study.trained_length = 512;
+  study.state_length = 8192;
   study.arms = {Arm("linear", 0, 0.6, 0.1, 1.0), Arm("3:1", 0.24, 0.9, 0.5, 0.99),
                 Arm("softmax", 1, 0.95, 0.02, 1.01), Arm("NAtS-L", 0.3, 0.85, 0.4, 1.0)};
   study.arms[3].learned = true;

@@ -1,5 +1,6 @@
 // Whole runs of a tiny model on the CPU: the same curve after a stop, a checkpoint that the native
 // model opens with the same logits, errors of the program.
+#include <c10/core/GradMode.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -11,6 +12,7 @@
 #include "core/files.h"
 #include "model_adapters/native/native_model.h"
 #include "model_adapters/safetensors/reader.h"
+#include "model_adapters/spec/checkpoint.h"
 #include "model_adapters/tokenizer.h"
 #include "training/data/tokenizer_trainer.h"
 #include "training/loop/train_log.h"
@@ -43,6 +45,7 @@ class Training : public testing::Test {
       WriteTokenizer(tokenizer, TrainTokenizer({.vocabulary = 512}));
     }
     options_.tokenizer = tokenizer.string();
+    at::set_num_threads(1);  // tensors are tiny
     options_.quiet = true;
     options_.steps = 12;
     options_.batch_tokens = 256;
@@ -134,7 +137,7 @@ TEST_F(Training, TheNativeModelOpensTheCheckpointWithTheSameLogits) {
     const auto spec = model_adapters::LoadModelSpec(options.output);
     const Network network(spec, 1, at::kCPU);
     {
-      const at::NoGradGuard no_grad;
+      const c10::AutoGradMode no_gradients(false);
       const model_adapters::SafetensorsFolder weights(options.output);
       for (const auto& [name, parameter] : network.Parameters()) {
         const auto* view = weights.tensors().at(name);
