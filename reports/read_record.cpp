@@ -1,6 +1,7 @@
 #include "reports/read_record.h"
 
 #include <cmath>
+#include <utility>
 
 #include "core/json.h"
 
@@ -14,6 +15,13 @@ Number ReadNumber(const JsonObject& json, const std::string& key) {
   if (json.Has(key)) return Number::Of(json.Double(key));
   const std::string reason = key + "_null_reason";
   return Number::Missing(json.Has(reason) ? json.String(reason) : "not recorded");
+}
+
+/// A count that fits an int.
+int ReadSmallCount(const JsonObject& json, const std::string& key) {
+  const int64_t count = json.Int(key);
+  if (count < 0 || !std::in_range<int>(count)) throw json.Wrong(key, "a count below 2^31");
+  return static_cast<int>(count);
 }
 
 std::vector<MetricRecord> ReadMetrics(const JsonObject& owner) {
@@ -41,8 +49,13 @@ FirstRequest ReadFirstRequest(const JsonObject& task) {
   if (!task.Has("first_request")) return request;
   const JsonObject json = task.Object("first_request");
   request.ids = json.Int("ids");
-  for (const Json& id : json.At("first")) request.first.push_back(id.get<int32_t>());
-  for (const Json& id : json.At("last")) request.last.push_back(id.get<int32_t>());
+  for (const auto& [key, ids] : {std::pair("first", &request.first), {"last", &request.last}}) {
+    for (const Json& id : json.At(key)) {
+      const int64_t number = id.get<int64_t>();
+      if (!std::in_range<int32_t>(number)) throw json.Wrong(key, "a list of token ids");
+      ids->push_back(static_cast<int32_t>(number));
+    }
+  }
   return request;
 }
 
@@ -131,15 +144,17 @@ RunRecord ReadRecord(const JsonObject& json) {
 }
 
 ExecutionRecord ReadExecution(const JsonObject& json) {
-  constexpr double kNsInSecond = 1e9;
+  constexpr double kNsInSecond = 1e9, kMostSeconds = 9e9;
   ExecutionRecord execution;
   execution.started_utc = json.String("started");
   execution.host = json.String("host");
-  execution.threads = static_cast<int>(json.Int("threads"));
-  if (json.Has("processes")) execution.processes = static_cast<int>(json.Int("processes"));
-  for (const auto& [name, seconds] : json.At("phases_seconds").items()) {
-    execution.phases.push_back(
-        {name, static_cast<int64_t>(std::llround(seconds.get<double>() * kNsInSecond))});
+  execution.threads = ReadSmallCount(json, "threads");
+  if (json.Has("processes")) execution.processes = ReadSmallCount(json, "processes");
+  const JsonObject phases = json.Object("phases_seconds");
+  for (const auto& [name, value] : phases.json().items()) {
+    const double seconds = phases.Double(name);
+    if (!(seconds >= 0 && seconds <= kMostSeconds)) throw phases.Wrong(name, "seconds");
+    execution.phases.push_back({name, static_cast<int64_t>(std::llround(seconds * kNsInSecond))});
   }
   execution.batches = json.Int("batches");
   execution.computed_tokens = json.Int("computed_tokens");

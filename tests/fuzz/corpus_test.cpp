@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <random>
 
 #include "core/files.h"
+#include "tests/fuzz/mutate.h"
 #include "tests/fuzz/targets.h"
 #include "tests/fuzz/targets/support.h"
 
@@ -40,6 +42,26 @@ TEST_P(FuzzCorpus, EveryInputIsReadOrRefused) {
     for (const size_t size : {size_t{0}, bytes.size() / 2, bytes.size() - bytes.size() / 8}) {
       EXPECT_NO_THROW(GetParam().run(std::string_view(bytes).substr(0, size)));
     }
+  }
+}
+
+/// Other inputs each time with --gtest_random_seed=N; the same ones without.
+TEST_P(FuzzCorpus, InputsALittleDifferentAreReadOrRefused) {
+  constexpr int kMutations = 1000;
+  std::vector<std::string> seeds;
+  for (const char* kind : {"corpus", "findings"}) {
+    for (const fs::path& file : Inputs(kFolder / kind / GetParam().name)) {
+      seeds.push_back(core::ReadFile(file, ErrorCode::kInternal));
+    }
+  }
+  ASSERT_FALSE(seeds.empty());
+  std::mt19937_64 random(static_cast<uint64_t>(GTEST_FLAG_GET(random_seed)));
+  for (int i = 0; i < kMutations; ++i) {
+    const std::string& seed = seeds[random() % seeds.size()];
+    const std::string input = Mutate(seed, seeds[random() % seeds.size()], random);
+    // Where it dies, the input is in this file.
+    const fs::path last = ScratchFile("last_input", input);
+    ASSERT_NO_THROW(GetParam().run(input)) << "mutation " << i << ", kept as " << last;
   }
 }
 
