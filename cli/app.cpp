@@ -10,6 +10,7 @@
 #include "cli/verbs/check.h"
 #include "cli/verbs/compare.h"
 #include "cli/verbs/data.h"
+#include "cli/verbs/help.h"
 #include "cli/verbs/inspect.h"
 #include "cli/verbs/latency.h"
 #include "cli/verbs/list.h"
@@ -17,6 +18,8 @@
 #include "cli/verbs/rescore.h"
 #include "cli/verbs/run.h"
 #include "cli/verbs/study.h"
+#include "cli/version_json.h"
+#include "core/build_info.h"
 #include "core/error.h"
 #include "evaluators/response_codec.h"
 
@@ -98,6 +101,7 @@ int Dispatch(const std::vector<std::string>& arguments) {
   AddCompare(app, context);
   AddData(app, context);
   AddStudy(app);
+  AddHelp(app);
   std::vector<std::string> reversed(context.arguments.rbegin(), context.arguments.rend());
   try {
     app.parse(reversed);
@@ -108,13 +112,11 @@ int Dispatch(const std::vector<std::string>& arguments) {
     throw ToError(app, error);
   }
   if (version) {
-    std::cout << (json ? std::string("{\"name\": \"natsl-bench\", \"version\": \"") +
-                             ProgramVersion() + "\"}"
-                       : std::string("natsl-bench ") + ProgramVersion())
-              << "\n";
+    std::cout << (json ? VersionJson() : std::string("natsl-bench ") + ProgramVersion()) << "\n";
   } else if (app.get_subcommands().empty()) {
     throw UsageError(
-        "no verb given: run, latency, list, inspect, check, report, rescore, compare, data, study "
+        "no verb given: run, latency, list, inspect, check, report, rescore, compare, data, "
+        "study, help "
         "(see natsl-bench --help)");
   }
   std::cout << std::flush;
@@ -124,7 +126,7 @@ int Dispatch(const std::vector<std::string>& arguments) {
 
 }  // namespace
 
-const char* ProgramVersion() { return NATSL_VERSION; }
+const char* ProgramVersion() { return core::ThisBuild().version.c_str(); }
 
 std::vector<std::pair<std::string, std::string>> ProgramVersions() {
   return {{"natsl-bench", ProgramVersion()},

@@ -14,6 +14,9 @@ if(arrow_folder)
                         "'${arrow_folder}'. Run scripts/setup, or give the pyarrow folder of PyPI's "
                         "wheel (pip install --target DIR pyarrow, then DIR/pyarrow).")
   endif()
+  file(STRINGS ${arrow_folder}/include/arrow/util/config.h NATSL_ARROW_VERSION
+    REGEX "define ARROW_VERSION_STRING")
+  string(REGEX REPLACE ".*\"(.*)\".*" "\\1" NATSL_ARROW_VERSION "${NATSL_ARROW_VERSION}")
   list(GET arrow_library 0 arrow_library)
   list(GET parquet_library 0 parquet_library)
   add_library(natsl::arrow INTERFACE IMPORTED GLOBAL)

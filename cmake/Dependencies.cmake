@@ -3,6 +3,11 @@
 find_package(Threads REQUIRED)
 if(NOT NATSL_FUZZ)  # clang needs a library of its own for it
   find_package(OpenMP REQUIRED COMPONENTS CXX)
+  # libgomp by the compiler's flag: by its path, CMake would weigh the compiler's folder against
+  # LibTorch's, which holds a libgomp too, and warn of the run path of all that links both. The
+  # program itself links the system's, and the first one that a process loads is the only one.
+  set_target_properties(OpenMP::OpenMP_CXX PROPERTIES INTERFACE_LINK_LIBRARIES ""
+    INTERFACE_LINK_OPTIONS "${OpenMP_CXX_FLAGS}")
 endif()
 find_package(nlohmann_json 3.10 REQUIRED)
 find_package(fmt REQUIRED)
@@ -36,3 +41,4 @@ endif()
 if(NOT NATSL_FUZZ)
   include(LibTorch)
 endif()
+include(Arrow)

@@ -15,6 +15,12 @@ if(NOT EXISTS ${torch_lib}/libtorch_cpu.so)
                       "below it). Run scripts/setup, or pass -DNATSL_LIBTORCH=DIR.")
 endif()
 
+# Its version, which messages and natsl-bench --version --json tell.
+file(STRINGS ${torch_include}/torch/headeronly/version.h version_lines
+  REGEX "define TORCH_VERSION_(MAJOR|MINOR|PATCH) [0-9]+")
+string(REGEX REPLACE "[^0-9;]" "" NATSL_LIBTORCH_VERSION "${version_lines}")
+list(JOIN NATSL_LIBTORCH_VERSION "." NATSL_LIBTORCH_VERSION)
+
 add_library(natsl::c10 SHARED IMPORTED GLOBAL)
 set_target_properties(natsl::c10 PROPERTIES IMPORTED_LOCATION ${torch_lib}/libc10.so)
 add_library(natsl::torch_cpu SHARED IMPORTED GLOBAL)

@@ -4,9 +4,9 @@
 #include <dlfcn.h>
 
 #include <cstdlib>
-#include <filesystem>
 
 #include "core/error.h"
+#include "core/modules.h"
 
 namespace natsl::model_adapters {
 namespace {
@@ -27,24 +27,20 @@ bool StartedAsOneOfSeveral() {
 
 std::unique_ptr<Communicator> JoinProcesses() {
   if (!StartedAsOneOfSeveral()) return nullptr;
-  std::error_code error;
-  const auto folder = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
-  for (const auto& place : {folder / kModule, folder.parent_path() / "lib" / "natsl" / kModule}) {
-    if (!std::filesystem::exists(place, error)) continue;
-    // Global: MPI's own plug-ins look for its symbols.
-    void* library = dlopen(place.c_str(), RTLD_NOW | RTLD_GLOBAL);
-    if (library == nullptr) {
-      throw InternalError("{} does not load: {}", place.string(), dlerror());
-    }
-    void* symbol = dlsym(library, kJoinProcessesSymbol);
-    if (symbol == nullptr) {
-      throw InternalError("{} is not a module of this version: {}", place.string(), dlerror());
-    }
-    return std::unique_ptr<Communicator>(reinterpret_cast<JoinProcessesFunction>(symbol)());
+  const std::filesystem::path place = core::FindModule(kModule);
+  if (place.empty()) {
+    throw UsageError(
+        "this process is one of several (mpirun or srun), but this build has no MPI: install "
+        "libopenmpi-dev and build again, or start one process");
   }
-  throw UsageError(
-      "this process is one of several (mpirun or srun), but this build has no MPI: install "
-      "libopenmpi-dev and build again, or start one process");
+  // Global: MPI's own plug-ins look for its symbols.
+  void* library = dlopen(place.c_str(), RTLD_NOW | RTLD_GLOBAL);
+  if (library == nullptr) throw InternalError("{} does not load: {}", place.string(), dlerror());
+  void* symbol = dlsym(library, kJoinProcessesSymbol);
+  if (symbol == nullptr) {
+    throw InternalError("{} is not a module of this version: {}", place.string(), dlerror());
+  }
+  return std::unique_ptr<Communicator>(reinterpret_cast<JoinProcessesFunction>(symbol)());
 }
 
 }  // namespace natsl::model_adapters

@@ -2,37 +2,21 @@
 // since LibTorch costs every start that doesn't need it.
 #include <dlfcn.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <mutex>
 #include <vector>
 
+#include "core/build_info.h"
 #include "core/error.h"
+#include "core/modules.h"
+#include "model_adapters/libtorch.h"
 #include "model_adapters/native_module.h"
 
 namespace natsl::model_adapters {
 namespace {
 
-std::filesystem::path ProgramFolder() {
-  std::error_code error;
-  const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
-  if (error) throw InternalError("cannot find this program's folder: {}", error.message());
-  return program.parent_path();
-}
-
 constexpr const char* kCpuModule = "natsl_native";
 constexpr const char* kCudaModule = "natsl_native_cuda";
-
-// Beside the program, or in the lib folder of an installation.
-std::vector<std::filesystem::path> Places(const std::string& module) {
-  const auto folder = ProgramFolder();
-  return {folder / (module + ".so"), folder.parent_path() / "lib" / "natsl" / (module + ".so")};
-}
-
-bool Exists(const std::filesystem::path& place) {
-  std::error_code error;
-  return std::filesystem::exists(place, error);
-}
 
 bool IsCuda(const std::string& device) {
   return device == "cuda" || (device.starts_with("cuda:") && device.size() > 5 &&
@@ -40,30 +24,45 @@ bool IsCuda(const std::string& device) {
 }
 
 OpenNativeModelFunction Load(const std::string& module) {
-  const std::vector<std::filesystem::path> places = Places(module);
-  for (const auto& place : places) {
-    if (!Exists(place)) continue;
-    void* library = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (library == nullptr) {
-      const std::string why = dlerror();
-      if (module == kCudaModule) {
-        throw UsageError(
-            "{} does not load: {}; run scripts/setup --cuda, which fetches the CUDA libraries that "
-            "LibTorch needs, or use --device cpu",
-            place.string(), why);
-      }
-      throw InternalError("{} does not load: {}; run scripts/setup again (it fetches LibTorch)",
-                          place.string(), why);
-    }
-    void* symbol = dlsym(library, kOpenNativeModelSymbol);
-    if (symbol == nullptr) {
-      throw InternalError("{} is not a native module of this version: {}", place.string(),
-                          dlerror());
-    }
-    return reinterpret_cast<OpenNativeModelFunction>(symbol);
+  const bool cuda = module == kCudaModule;
+  const std::filesystem::path place = core::FindModule(module + ".so");
+  if (place.empty()) {
+    const std::vector<std::filesystem::path> folders = core::ModuleFolders();
+    throw InternalError("{}.so is neither in {} nor in {}; build the target {}", module,
+                        folders[0].string(), folders[1].string(), module);
   }
-  throw InternalError("{}.so is neither in {} nor in {}; build the target {}", module,
-                      places[0].parent_path().string(), places[1].parent_path().string(), module);
+  const auto asked = AskedForLibTorch();
+  if (asked) PreloadLibTorch(*asked, cuda, "NATSL_LIBTORCH");
+  void* library = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL);
+  std::string why = library == nullptr ? dlerror() : "";
+  if (library == nullptr && !asked && LacksLibTorch(why)) {
+    // An installation whose LibTorch is gone, or was never there: the user's own, where set-up ran.
+    if (const auto cached = CachedLibTorch()) {
+      PreloadLibTorch(*cached, cuda, "the user's cache");
+      library = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL);
+      if (library == nullptr) why = dlerror();
+    }
+  }
+  if (library == nullptr) {
+    if (cuda) {
+      throw UsageError(
+          "{} does not load: {}; run scripts/setup --cuda, which fetches the CUDA libraries that "
+          "LibTorch needs, or use --device cpu",
+          place.string(), why);
+    }
+    if (LacksLibTorch(why)) {
+      throw InternalError("{} does not load: {}. {}", place.string(), why, LibTorchAdvice());
+    }
+    throw InternalError(
+        "{} does not load: {}; it was built for LibTorch {}: run scripts/setup again (it fetches "
+        "that), or leave NATSL_LIBTORCH unset",
+        place.string(), why, core::ThisBuild().libtorch);
+  }
+  void* symbol = dlsym(library, kOpenNativeModelSymbol);
+  if (symbol == nullptr) {
+    throw InternalError("{} is not a native module of this version: {}", place.string(), dlerror());
+  }
+  return reinterpret_cast<OpenNativeModelFunction>(symbol);
 }
 
 }  // namespace
@@ -75,8 +74,7 @@ std::unique_ptr<TokenModel> OpenNativeModel(const std::string& path, const OpenO
   if (!cuda && options.device != "cpu") {
     throw UsageError("device is \"{}\", expected cpu, cuda or cuda:N", options.device);
   }
-  if (const auto places = Places(kCudaModule);
-      cuda && std::none_of(places.begin(), places.end(), Exists)) {
+  if (cuda && core::FindModule(std::string(kCudaModule) + ".so").empty()) {
     throw UsageError(
         "device is \"{}\", but this build has no CUDA; use cpu, or build with CMake's preset cuda "
         "(needs nvcc)",

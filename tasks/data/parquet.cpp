@@ -3,6 +3,8 @@
 
 #include <dlfcn.h>
 
+#include "core/modules.h"
+
 namespace natsl::tasks {
 namespace {
 
@@ -13,14 +15,9 @@ struct Module {
   std::string problem;
 };
 
-// Beside the program, or in the lib folder of an installation.
 Module Load() {
-  std::error_code error;
-  const fs::path folder = fs::read_symlink("/proc/self/exe", error).parent_path();
   Module module;
-  for (const fs::path& place :
-       {folder / "natsl_parquet.so", folder.parent_path() / "lib" / "natsl" / "natsl_parquet.so"}) {
-    if (!fs::exists(place, error)) continue;
+  if (const fs::path place = core::FindModule("natsl_parquet.so"); !place.empty()) {
     void* library = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL);
     void* symbol = library == nullptr ? nullptr : dlsym(library, kReadParquetSymbol);
     if (symbol == nullptr) {
