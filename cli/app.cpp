@@ -51,12 +51,6 @@ std::vector<std::string> KnownNames(const CLI::App& app) {
   return names;
 }
 
-/// "natsl-bench inspect tokens": how the verb is called.
-std::string CallOf(const CLI::App& verb) {
-  const CLI::App* parent = verb.get_parent();
-  return parent == nullptr ? verb.get_name() : CallOf(*parent) + " " + verb.get_name();
-}
-
 /// The first argument that nothing takes, options before others; "" where there is none.
 std::string FirstUnknown(const CLI::App& app) {
   const std::vector<std::string> left = app.remaining(true);
@@ -106,7 +100,7 @@ int Dispatch(const std::vector<std::string>& arguments) {
   try {
     app.parse(reversed);
   } catch (const CLI::CallForHelp&) {
-    std::cout << Innermost(&app)->help();
+    std::cout << HelpText(*Innermost(&app));
     return 0;
   } catch (const CLI::ParseError& error) {
     throw ToError(app, error);

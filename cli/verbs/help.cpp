@@ -40,10 +40,19 @@ void Help(const CLI::App& root, const HelpOptions& options) {
     }
     app = found;
   }
-  std::cout << app->help();
+  std::cout << HelpText(*app);
 }
 
 }  // namespace
+
+std::string CallOf(const CLI::App& verb) {
+  const CLI::App* parent = verb.get_parent();
+  return parent == nullptr ? verb.get_name() : CallOf(*parent) + " " + verb.get_name();
+}
+
+std::string HelpText(const CLI::App& verb) {
+  return verb.get_formatter()->make_help(&verb, CallOf(verb), CLI::AppFormatMode::Normal);
+}
 
 void AddHelp(CLI::App& app) {
   auto options = std::make_shared<HelpOptions>();
