@@ -59,6 +59,7 @@ natsl_install(natsl_native ${module_dir} program ${libtorch_paths})
 natsl_install(natsl_parquet ${module_dir} program "${beside}")
 natsl_install(natsl_mpi ${module_dir} mpi)
 natsl_install(natsl_native_cuda ${module_dir} cuda ${cuda_paths})
+natsl_install(natsl_train_cuda ${module_dir} cuda ${cuda_paths})
 
 if(TARGET natsl::arrow)
   install(FILES ${arrow_library} ${parquet_library} DESTINATION ${module_dir} COMPONENT program)

@@ -1,10 +1,13 @@
 // Highway's targets of this build, and its choice on this machine.
 #include "kernels/instruction_sets.h"
 
+// Which targets there are stands before Highway's own choice of them.
+// clang-format off
+#include "kernels/cpu/mixer_targets.h"
 #include <hwy/targets.h>
+// clang-format on
 
 #include "kernels/cpu/amx.h"
-#include "kernels/cpu/mixer_targets.h"
 
 namespace natsl::kernels {
 

@@ -74,7 +74,7 @@ std::unique_ptr<TokenModel> OpenNativeModel(const std::string& path, const OpenO
   if (!cuda && options.device != "cpu") {
     throw UsageError("device is \"{}\", expected cpu, cuda or cuda:N", options.device);
   }
-  if (cuda && core::FindModule(std::string(kCudaModule) + ".so").empty()) {
+  if (cuda && core::FindModule(fmt::format("{}.so", kCudaModule)).empty()) {
     throw UsageError(
         "device is \"{}\", but this build has no CUDA; use cpu, or build with CMake's preset cuda "
         "(needs nvcc)",
