@@ -18,7 +18,7 @@ std::string Join(const std::vector<std::string>& words, const std::string& betwe
 }
 
 /// In single quotes, for each of the three shells. `doubled`: fish's way.
-std::string Quoted(const std::string& text, bool fish = false) {
+std::string ShellQuoted(const std::string& text, bool fish = false) {
   std::string out = "'";
   for (const char c : text) {
     if (c == '\'') {
@@ -36,7 +36,7 @@ std::string Quoted(const std::string& text, bool fish = false) {
 std::string Calls(const Command& root, const std::string& between) {
   std::vector<std::string> calls;
   for (const Command* command : AllCommands(root)) {
-    if (command != &root) calls.push_back(Quoted(command->call));
+    if (command != &root) calls.push_back(ShellQuoted(command->call));
   }
   return Join(calls, between);
 }
@@ -60,16 +60,16 @@ std::string Bash(const Command& root) {
       if (option.positional || option.flag) continue;
       std::vector<std::string> patterns;
       for (const std::string& name : option.names) patterns.push_back(command->call + " " + name);
-      for (std::string& pattern : patterns) pattern = Quoted(pattern);
+      for (std::string& pattern : patterns) pattern = ShellQuoted(pattern);
       const std::string offer =
           option.choices.empty()
               ? "mapfile -t COMPREPLY < <(compgen -f -- \"$current\")"
               : fmt::format("mapfile -t COMPREPLY < <(compgen -W {} -- \"$current\")",
-                            Quoted(Join(option.choices, " ")));
+                            ShellQuoted(Join(option.choices, " ")));
       values += fmt::format("    {})\n      {}\n      return ;;\n", Join(patterns, "|"), offer);
     }
-    words += fmt::format("    {}) words={} ;;\n", Quoted(command->call),
-                         Quoted(Join(Words(root, *command), " ")));
+    words += fmt::format("    {}) words={} ;;\n", ShellQuoted(command->call),
+                         ShellQuoted(Join(Words(root, *command), " ")));
   }
   return fmt::format(R"(# bash completion of {0}, written by {0} completion bash.
 _natsl_bench() {{
@@ -110,10 +110,10 @@ std::string ZshSpec(const CommandOption& option, const std::string& name) {
   const std::string action =
       option.choices.empty() ? "_files" : "(" + Join(option.choices, " ") + ")";
   if (option.positional) {
-    return Quoted(fmt::format("{}:{}:{}", option.repeated ? "*" : "", name, action));
+    return ShellQuoted(fmt::format("{}:{}:{}", option.repeated ? "*" : "", name, action));
   }
-  if (option.flag) return Quoted(fmt::format("{}[{}]", name, description));
-  return Quoted(
+  if (option.flag) return ShellQuoted(fmt::format("{}[{}]", name, description));
+  return ShellQuoted(
       fmt::format("{}{}[{}]:value:{}", option.repeated ? "*" : "", name, description, action));
 }
 
@@ -137,15 +137,15 @@ std::string Zsh(const Command& root) {
         if (c == ':' || c == '\\') description += '\\';
         description += c;
       }
-      verbs += "\n        " + Quoted(verb.name + ":" + description);
+      verbs += "\n        " + ShellQuoted(verb.name + ":" + description);
     }
     if (!verbs.empty()) {
       cases += fmt::format(
           "    {})\n      verbs=({})\n      _arguments{} '*::verb:->verb'\n      "
           "[[ $state = verb ]] && _describe verb verbs ;;\n",
-          Quoted(command->call), verbs, specs);
+          ShellQuoted(command->call), verbs, specs);
     } else {
-      cases += fmt::format("    {})\n      _arguments{} ;;\n", Quoted(command->call), specs);
+      cases += fmt::format("    {})\n      _arguments{} ;;\n", ShellQuoted(command->call), specs);
     }
   }
   return fmt::format(R"(#compdef {0}
@@ -180,23 +180,25 @@ std::string Fish(const Command& root) {
   for (const Command* command : AllCommands(root)) {
     const std::string start =
         fmt::format("complete -c {} -n {}", root.name,
-                    Quoted(fmt::format("test (__natsl_bench_call) = \"{}\"", command->call)));
+                    ShellQuoted(fmt::format("test (__natsl_bench_call) = \"{}\"", command->call)));
     for (const Command& verb : command->verbs) {
-      lines += fmt::format("{} -f -a {} -d {}\n", start, verb.name, Quoted(verb.description, true));
+      lines +=
+          fmt::format("{} -f -a {} -d {}\n", start, verb.name, ShellQuoted(verb.description, true));
     }
     for (const CommandOption& option : command->options) {
       std::string line = start;
       if (option.positional) {
         if (option.choices.empty()) continue;
-        line += " -f -a " + Quoted(Join(option.choices, " "), true);
+        line += " -f -a " + ShellQuoted(Join(option.choices, " "), true);
       } else {
         for (const std::string& name : option.names) {
           line += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
         }
         if (!option.flag) line += " -r";
-        if (!option.choices.empty()) line += " -f -a " + Quoted(Join(option.choices, " "), true);
+        if (!option.choices.empty())
+          line += " -f -a " + ShellQuoted(Join(option.choices, " "), true);
       }
-      lines += line + " -d " + Quoted(option.description, true) + "\n";
+      lines += line + " -d " + ShellQuoted(option.description, true) + "\n";
     }
   }
   return fmt::format(R"(# fish completion of {0}, written by {0} completion fish.

@@ -25,7 +25,7 @@ std::string Roff(const std::string& text) {
 }
 
 /// As an argument of a macro.
-std::string Quoted(const std::string& text) {
+std::string MacroArgument(const std::string& text) {
   std::string out = "\"";
   for (const char c : Roff(text)) out += c == '"' ? std::string("\\(dq") : std::string(1, c);
   return out + "\"";
@@ -83,7 +83,7 @@ The Hugging Face cache that datasets are looked for in, where \-\-data lacks the
 
 std::string ManPage(const Command& root, const std::string& version) {
   std::string page = ".\\\" Written by natsl-bench help --man.\n.TH " + Upper(root.name) +
-                     " 1 \"\" " + Quoted(root.name + " " + version) + "\n";
+                     " 1 \"\" " + MacroArgument(root.name + " " + version) + "\n";
   page += ".SH NAME\n" + Roff(root.name) + " \\- " + Roff(root.description) + "\n.SH SYNOPSIS\n";
   page += ".B " + Roff(root.name) + "\n\\fIverb\\fR [\\fIoptions\\fR]\n.SH VERBS\n";
   for (const Command* command : AllCommands(root)) {
@@ -97,7 +97,7 @@ std::string ManPage(const Command& root, const std::string& version) {
     } else if (!command->verbs.empty()) {
       continue;
     } else {
-      page += ".SH " + Quoted(Upper(command->call.substr(root.name.size() + 1))) + "\n" +
+      page += ".SH " + MacroArgument(Upper(command->call.substr(root.name.size() + 1))) + "\n" +
               Synopsis(*command) + ".PP\n" + Roff(command->description) + ".\n";
     }
     for (const CommandOption& option : command->options) page += OptionEntry(option);
