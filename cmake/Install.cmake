@@ -74,7 +74,7 @@ if(NATSL_BUNDLE_LIBTORCH)
   install(FILES ${runtime} DESTINATION ${libtorch_dir}/nvidia/cu13/lib COMPONENT program)
 endif()
 
-install(DIRECTORY samples data_manifests examples DESTINATION ${share_dir} COMPONENT program
+install(DIRECTORY samples checkpoints data_manifests examples DESTINATION ${share_dir} COMPONENT program
   USE_SOURCE_PERMISSIONS)
 install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/natsl-bench COMPONENT program
   FILES_MATCHING PATTERN "*.md")

@@ -34,7 +34,8 @@ std::vector<std::string> Pages() {
 void MakeWorkplace(const fs::path& folder) {
   fs::create_directories(folder);
   fs::copy(kSource / "samples", folder / "samples", fs::copy_options::recursive);
-  for (const char* name : {"docs", "examples", "scripts", "data_manifests"}) {
+  for (const char* name :
+       {"docs", "examples", "scripts", "data_manifests", "checkpoints", "training"}) {
     fs::create_directory_symlink(kSource / name, folder / name);
   }
   fs::create_directories(folder / "build" / "release");

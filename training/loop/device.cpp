@@ -40,8 +40,9 @@ OpenCudaTrainDeviceFunction LoadCuda() {
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
   if (error) throw InternalError("cannot find this program's folder: {}", error.message());
   const fs::path folder = program.parent_path();
-  for (const fs::path& place : {folder / "natsl_train_cuda.so",
-                                folder.parent_path() / "lib" / "natsl" / "natsl_train_cuda.so"}) {
+  for (const fs::path& place :
+       {folder / "natsl_train_cuda.so",
+        folder.parent_path() / "lib" / "natsl-bench" / "natsl_train_cuda.so"}) {
     if (!fs::exists(place, error)) continue;
     // Global: the module's LibTorch parts register themselves for this program's tensors.
     void* library = dlopen(place.c_str(), RTLD_NOW | RTLD_GLOBAL);
