@@ -136,23 +136,27 @@ __global__ void __launch_bounds__(256, 1) WalkKernel(Chunked a, int stages) {
     for (int e = 0; e < 4; ++e) state[j][e] = 0;
   }
   const int64_t size = K * a.value_dim;
-  // Element e of tile j: value column mine (+8), key row 8 j + 2 (lane % 4) (+1).
-  const auto cell = [&](int j, int e) {
-    return (8 * j + 2 * (lane % 4) + e % 2) * width + mine + e / 2 * 8;
+  // Calls body(j, e, offset) for element e of tile j: value column mine (+ 8), key row
+  // 8 j + 2 (lane % 4) (+ 1). The width is hidden from the compiler, which else keeps every offset
+  // in registers over the whole walk.
+  const auto cells = [&](const auto& body) {
+    int64_t hidden = width;
+    asm volatile("" : "+l"(hidden));
+    int64_t offset = 2 * (lane % 4) * hidden + mine;
+#pragma unroll
+    for (int j = 0; j < K / 8; ++j) {
+      body(j, 0, offset);
+      body(j, 1, offset + hidden);
+      body(j, 2, offset + 8);
+      body(j, 3, offset + hidden + 8);
+      offset += 8 * hidden;
+    }
   };
   const auto load_state = [&](const float* from, float factor) {
-#pragma unroll
-    for (int j = 0; j < K / 8; ++j) {
-#pragma unroll
-      for (int e = 0; e < 4; ++e) state[j][e] = factor * from[cell(j, e)];
-    }
+    cells([&](int j, int e, int64_t offset) { state[j][e] = factor * from[offset]; });
   };
   const auto store_state = [&](float* to) {
-#pragma unroll
-    for (int j = 0; j < K / 8; ++j) {
-#pragma unroll
-      for (int e = 0; e < 4; ++e) to[cell(j, e)] = state[j][e];
-    }
+    cells([&](int j, int e, int64_t offset) { to[offset] = state[j][e]; });
   };
   if (transfer) {
     if (live) {
@@ -179,66 +183,65 @@ __global__ void __launch_bounds__(256, 1) WalkKernel(Chunked a, int stages) {
   const uint32_t base = SharedAddress(shared);
   const int value_columns = static_cast<int>(min(int64_t{columns}, width - column0));
 
-  // A thread copies one 16-byte piece of every key_step-th row of the key tiles, and of every 16th
-  // row of the value tile.
+  // A chunk's copies, in steps that a thread issues one by one between its products: a 16-byte
+  // piece of a row of each key tile, of the scores, of the values, and of the decays.
   const int key_step = threads / kPieces, key_row = thread / kPieces, key_piece = thread % kPieces;
   const int value_row = thread / value_pieces, value_piece = thread % value_pieces;
-  const auto load = [&](int64_t chunk) {
-    if (chunk < segment.end) {
-      const uint32_t stage =
-          base + static_cast<uint32_t>(static_cast<int>(chunk - begin) % stages * stage_bytes);
-      const int64_t tile = (segment.first_chunk + chunk) * a.heads + head;
-      const int64_t row = segment.row + segment.RowOf(chunk);
-      const int rows = segment.RowsOf(chunk);
-      if (key_row < key_step) {
-        const int64_t at_tile = tile * 64 * K + key_row * K + key_piece * 8;
-        const bf16* from_w = static_cast<const bf16*>(a.w) + at_tile;
-        const bf16* from_q = kVector ? static_cast<const bf16*>(a.q_tiles) + at_tile
-                                     : q + (row + key_row) * a.q_stride + key_piece * 8;
-        const bf16* from_k = kVector ? static_cast<const bf16*>(a.k_tiles) + at_tile
-                                     : k + (row + key_row) * a.k_stride + key_piece * 8;
-        for (int r = key_row; r < 64; r += key_step) {
-          const uint32_t at = stage + TileOffset(r, key_piece, kPieces);
-          const bool real = kVector || r < rows;
-          if (kDelta) CopyAsync16(at + Layout::kW, from_w, true);
-          if (kOutputs) CopyAsync16(at + Layout::kQ, real ? from_q : q, real);
-          CopyAsync16(at + Layout::kK, real ? from_k : k, real);
-          from_w += key_step * K;
-          from_q += kVector ? key_step * K : key_step * a.q_stride;
-          from_k += kVector ? key_step * K : key_step * a.k_stride;
+  const int key_copies = (64 + key_step - 1) / key_step;
+  const int score_copies = kOutputs ? 512 / threads : 0;
+  const int copies = key_copies + score_copies + 1 + (transfer ? 0 : 4);
+  const auto copy = [&](int64_t chunk, int step) {
+    const uint32_t stage =
+        base + static_cast<uint32_t>(static_cast<int>(chunk - begin) % stages * stage_bytes);
+    const int64_t tile = (segment.first_chunk + chunk) * a.heads + head;
+    if (step < key_copies) {
+      const int r = key_row + step * key_step;
+      if (key_row >= key_step || r >= 64) return;
+      const uint32_t at = stage + TileOffset(r, key_piece, kPieces);
+      const int64_t in_tile = tile * 64 * K + r * K + key_piece * 8;
+      if (kDelta) CopyAsync16(at + Layout::kW, static_cast<const bf16*>(a.w) + in_tile, true);
+      if (kVector) {
+        if (kOutputs) {
+          CopyAsync16(at + Layout::kQ, static_cast<const bf16*>(a.q_tiles) + in_tile, true);
         }
+        CopyAsync16(at + Layout::kK, static_cast<const bf16*>(a.k_tiles) + in_tile, true);
+      } else {
+        const bool real = r < segment.RowsOf(chunk);
+        const int64_t row = segment.row + segment.RowOf(chunk) + (real ? r : 0);
+        if (kOutputs) CopyAsync16(at + Layout::kQ, q + row * a.q_stride + key_piece * 8, real);
+        CopyAsync16(at + Layout::kK, k + row * a.k_stride + key_piece * 8, real);
       }
-      if (kOutputs) {
-        const bf16* from = static_cast<const bf16*>(a.p) + tile * 64 * 64 + thread * 8;
-        for (int r = thread / 8; r < 64; r += threads / 8, from += threads * 8) {
-          CopyAsync16(stage + Layout::kP + TileOffset(r, thread % 8, 8), from, true);
-        }
-      }
+      return;
+    }
+    step -= key_copies;
+    if (step < score_copies) {
+      const int r = thread / 8 + step * threads / 8;
+      CopyAsync16(stage + Layout::kP + TileOffset(r, thread % 8, 8),
+                  static_cast<const bf16*>(a.p) + tile * 64 * 64 + r * 64 + thread % 8 * 8, true);
+      return;
+    }
+    step -= score_copies;
+    if (step == 0) {
       constexpr int kDecayPieces = kVector ? K / 4 : kFactors / 4;
-      const float* decay = kVector ? a.decays + tile * K : a.factors + tile * kFactors;
       if (thread < kDecayPieces) {
+        const float* decay = kVector ? a.decays + tile * K : a.factors + tile * kFactors;
         CopyAsync16(stage + Layout::kDecay + thread * 16, decay + thread * 4, true);
       }
-      if (!transfer) {
-        const int64_t stride = kDelta ? a.value_dim : a.v_stride;
-        const bf16* from = (kDelta ? static_cast<const bf16*>(a.u) + tile * 64 * a.value_dim
-                                   : v + row * a.v_stride) +
-                           value_row * stride + column0 + value_piece * 8;
-        const bool inside = value_piece * 8 < value_columns;
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-          const int r = value_row + 16 * i;
-          const bool real = inside && (kDelta || r < rows);
-          CopyAsync16(stage + Layout::kU + TileOffset(r, value_piece, value_pieces),
-                      real ? from : v, real);
-          from += 16 * stride;
-        }
-      }
+      return;
     }
-    CommitCopies();
+    const int r = value_row + 16 * (step - 1);
+    const bool real = value_piece * 8 < value_columns && (kDelta || r < segment.RowsOf(chunk));
+    const bf16* from = kDelta
+                           ? static_cast<const bf16*>(a.u) + (tile * 64 + r) * a.value_dim
+                           : v + (segment.row + segment.RowOf(chunk) + (real ? r : 0)) * a.v_stride;
+    CopyAsync16(stage + Layout::kU + TileOffset(r, value_piece, value_pieces),
+                from + (real ? column0 + value_piece * 8 : 0), real);
   };
 
-  for (int i = 0; i < stages - 1; ++i) load(begin + i);
+  for (int i = 0; i < stages - 1; ++i) {
+    for (int step = 0; begin + i < segment.end && step < copies; ++step) copy(begin + i, step);
+    CommitCopies();
+  }
   float segment_decay = 1;  // vector decay: of key row `thread`
   bool returns = begin < segment.end && Returns(a, segment, begin, head);
   for (int64_t chunk = begin; chunk < segment.end; ++chunk) {
@@ -248,7 +251,12 @@ __global__ void __launch_bounds__(256, 1) WalkKernel(Chunked a, int stages) {
       WaitCopies<1>();
     }
     __syncthreads();
-    load(chunk + stages - 1);
+    const int64_t ahead = chunk + stages - 1;
+    const int ahead_copies = ahead < segment.end ? copies : 0;
+    int copied = 0;
+    if (!(kDelta || kOutputs) || !live) {
+      for (; copied < ahead_copies; ++copied) copy(ahead, copied);
+    }
     const uint32_t offset =
         static_cast<uint32_t>(static_cast<int>(chunk - begin) % stages * stage_bytes);
     const uint32_t stage = base + offset;
@@ -267,23 +275,22 @@ __global__ void __launch_bounds__(256, 1) WalkKernel(Chunked a, int stages) {
           } else {  // it began in an earlier batch
             const float* from =
                 a.nats_state.chunk_start + (ReadSlot(a.slots, s) * a.heads + head) * size;
-#pragma unroll
-            for (int j = 0; j < K / 8; ++j) {
-#pragma unroll
-              for (int e = 0; e < 4; ++e) to[cell(j, e)] = from[cell(j, e)];
-            }
+            cells([&](int, int, int64_t offset) { to[offset] = from[offset]; });
           }
         }
       }
-      float seen[8][4], out[8][4];
+      // The state times rows of a tile, for the chunk's tokens.
+      const auto multiply_state = [&](uint32_t rows_of, float(&sum)[8][4]) {
 #pragma unroll
-      for (int j = 0; j < 8; ++j) {
+        for (int j = 0; j < 8; ++j) {
 #pragma unroll
-        for (int e = 0; e < 4; ++e) seen[j][e] = out[j][e] = 0;
-      }
-      if (kDelta || kOutputs) {
+          for (int e = 0; e < 4; ++e) sum[j][e] = 0;
+        }
 #pragma unroll
         for (int i = 0; i < K / 16; ++i) {
+          for (; copied < ahead_copies && copied * (K / 16) < copies * (i + 1); ++copied) {
+            copy(ahead, copied);
+          }
           const uint32_t operand[4] = {Pack(state[2 * i][0], state[2 * i][1]),
                                        Pack(state[2 * i][2], state[2 * i][3]),
                                        Pack(state[2 * i + 1][0], state[2 * i + 1][1]),
@@ -291,19 +298,14 @@ __global__ void __launch_bounds__(256, 1) WalkKernel(Chunked a, int stages) {
 #pragma unroll
           for (int n = 0; n < 4; ++n) {
             uint32_t b[4];
-            if (kDelta) {
-              LoadMatrices(b, PiecesFirst(stage + Layout::kW, 16 * n, 2 * i, kPieces, lane));
-              Mma(seen[2 * n], operand, b[0], b[1]);
-              Mma(seen[2 * n + 1], operand, b[2], b[3]);
-            }
-            if (kOutputs) {
-              LoadMatrices(b, PiecesFirst(stage + Layout::kQ, 16 * n, 2 * i, kPieces, lane));
-              Mma(out[2 * n], operand, b[0], b[1]);
-              Mma(out[2 * n + 1], operand, b[2], b[3]);
-            }
+            LoadMatrices(b, PiecesFirst(rows_of, 16 * n, 2 * i, kPieces, lane));
+            Mma(sum[2 * n], operand, b[0], b[1]);
+            Mma(sum[2 * n + 1], operand, b[2], b[3]);
           }
         }
-      }
+      };
+      float seen[8][4], out[8][4];
+      if (kDelta) multiply_state(stage + Layout::kW, seen);
       // Vn^T as the operand of the next products, and times e^(bn - b).
       uint32_t update[4][4], aged[4][4];
 #pragma unroll
@@ -335,6 +337,7 @@ __global__ void __launch_bounds__(256, 1) WalkKernel(Chunked a, int stages) {
         }
       }
       if (kOutputs) {
+        multiply_state(stage + Layout::kQ, out);
         if (!kVector) {
 #pragma unroll
           for (int j = 0; j < 8; ++j) {
@@ -439,6 +442,7 @@ __global__ void __launch_bounds__(256, 1) WalkKernel(Chunked a, int stages) {
         }
       }
     }
+    CommitCopies();
   }
   if (kVector && !kOutputs && blockIdx.x == 0 && thread < K) {
     a.segment_decay[entry * K + thread] = segment_decay;

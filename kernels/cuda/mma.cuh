@@ -57,14 +57,20 @@ __device__ inline float2 Unpack(uint32_t pair) {
   return __bfloat1622float2(*reinterpret_cast<const __nv_bfloat162*>(&pair));
 }
 
-// Addresses of the four 8x8 matrices that a lane names, for 16 rows and two pieces.
+// Addresses of the four 8x8 matrices that a lane names, for 16 rows and two pieces: `row` is a
+// multiple of 16, `piece` even, so that only four patterns of the lane's bits exist.
+__device__ inline uint32_t LaneAddress(uint32_t tile, int row, int lane_row, int piece,
+                                       int lane_piece, int pieces, int lane) {
+  return tile + static_cast<uint32_t>((row + lane_row) * pieces * 16 + piece / 8 * 128 +
+                                      ((piece % 8) ^ (lane_piece ^ (lane % 8))) * 16);
+}
 /// A operand, or B operand stored [k, n] (transposed load): rows in the first step.
 __device__ inline uint32_t RowsFirst(uint32_t tile, int row, int piece, int pieces, int lane) {
-  return tile + TileOffset(row + lane % 16, piece + lane / 16, pieces);
+  return LaneAddress(tile, row, lane % 16, piece, lane / 16, pieces, lane);
 }
 /// B operand stored [n, k], or an A operand stored transposed (transposed load): pieces first.
 __device__ inline uint32_t PiecesFirst(uint32_t tile, int row, int piece, int pieces, int lane) {
-  return tile + TileOffset(row + lane % 8 + lane / 16 * 8, piece + lane / 8 % 2, pieces);
+  return LaneAddress(tile, row, lane % 8 + lane / 16 * 8, piece, lane / 8 % 2, pieces, lane);
 }
 
 }  // namespace natsl::kernels::cuda

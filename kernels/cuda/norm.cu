@@ -5,6 +5,24 @@
 namespace natsl::kernels::cuda {
 namespace {
 
+// N floats of a parameter vector that is 16-byte aligned where N is a multiple of 4.
+template <int N>
+__device__ void LoadParameters(const float* p, float (&out)[N]) {
+  if constexpr (N % 4 == 0) {
+#pragma unroll
+    for (int i = 0; i < N; i += 4) {
+      const auto four = *reinterpret_cast<const float4*>(p + i);
+      out[i] = four.x;
+      out[i + 1] = four.y;
+      out[i + 2] = four.z;
+      out[i + 3] = four.w;
+    }
+  } else {
+#pragma unroll
+    for (int i = 0; i < N; ++i) out[i] = p[i];
+  }
+}
+
 // `kLanes` threads own one (row, group) and keep its values in registers: kItems vectors of N each.
 template <typename T, int N, int kLanes, int kItems>
 __global__ void __launch_bounds__(256) NormKernel(NormArgs a) {
@@ -81,11 +99,14 @@ __global__ void __launch_bounds__(256) NormKernel(NormArgs a) {
   for (int j = 0; j < kItems; ++j) {
     const int64_t i = (j * kLanes + lane) * N;
     if (i >= a.width) continue;
+    float weight[N], bias[N];
+    if (a.weight != nullptr) LoadParameters<N>(a.weight + parameter + i, weight);
+    if (a.bias != nullptr) LoadParameters<N>(a.bias + parameter + i, bias);
 #pragma unroll
     for (int e = 0; e < N; ++e) {
       float v = (value[j][e] - shift) * factor;
-      if (a.weight != nullptr) v *= a.weight[parameter + i + e] + extra;
-      if (a.bias != nullptr) v += a.bias[parameter + i + e];
+      if (a.weight != nullptr) v *= weight[e] + extra;
+      if (a.bias != nullptr) v += bias[e];
       if (a.gate != nullptr && a.gate_order == GateOrder::kNormFirst) v *= opened[j][e];
       value[j][e] = v * scale;
     }
@@ -217,10 +238,10 @@ __global__ void __launch_bounds__(256) MergeKernel(MergeNormArgs a) {
 void RunNorm(const NormArgs& a, cudaStream_t stream) {
   if (a.rows == 0) return;
   const int64_t bytes = core::ByteSize(a.dtype), n = 16 / bytes, columns = a.groups * a.width;
-  const bool vectors = a.width % n == 0 && Aligned(a.x, a.x_stride, bytes) &&
-                       Aligned(a.y, a.y_stride, bytes) &&
-                       Aligned(a.residual, a.residual_stride, bytes) &&
-                       Aligned(a.gate, a.gate_stride, bytes) && Aligned(a.sum, columns, bytes);
+  const bool vectors =
+      a.width % n == 0 && Aligned(a.x, a.x_stride, bytes) && Aligned(a.y, a.y_stride, bytes) &&
+      Aligned(a.residual, a.residual_stride, bytes) && Aligned(a.gate, a.gate_stride, bytes) &&
+      Aligned(a.sum, columns, bytes) && Aligned(a.weight, 0, 4) && Aligned(a.bias, 0, 4);
   Require(a.rows * a.groups < (int64_t{1} << 31), "norm: too many rows");
   if (a.dtype == DType::kBFloat16) {
     Launch<bf16, 8>(a, vectors, stream);
@@ -234,7 +255,8 @@ void RunMergeNorm(const MergeNormArgs& a, cudaStream_t stream) {
   if (a.rows == 0) return;
   const int64_t bytes = core::ByteSize(a.dtype), n = 16 / bytes;
   const bool vectors = a.width % n == 0 && Aligned(a.delta, 0, bytes) && Aligned(a.y, 0, bytes) &&
-                       Aligned(a.attention, 0, bytes) && Aligned(a.gate, a.gate_stride, bytes);
+                       Aligned(a.attention, 0, bytes) && Aligned(a.gate, a.gate_stride, bytes) &&
+                       Aligned(a.delta_weight, 0, 4) && Aligned(a.attention_weight, 0, 4);
   const auto blocks = static_cast<unsigned>(CeilDiv(a.rows * a.groups, 16));
   if (a.dtype == DType::kBFloat16) {
     if (vectors) {
