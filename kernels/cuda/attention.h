@@ -91,20 +91,6 @@ struct PrefillAttentionArgs {
 };
 void RunPrefillAttention(const PrefillAttentionArgs& args, cudaStream_t stream);
 
-/// A decode step: writes each sequence's new key and value at the end of its lists (taking a page
-/// where the last is full), raises `keys` by one.
-struct AppendKvArgs {
-  KvPool pool;
-  PageTable table;
-  const int32_t* slots = nullptr;  ///< [sequences]
-  const void* k = nullptr;         ///< [sequences, groups * heads, key_dim]
-  int64_t k_stride = 0;
-  const void* v = nullptr;
-  int64_t v_stride = 0;
-  int64_t sequences = 0;
-};
-void RunAppendKv(const AppendKvArgs& args, cudaStream_t stream);
-
 /// Decode attention: one query a sequence over its lists, split over the keys.
 struct DecodeAttentionArgs {
   KvPool pool;
@@ -122,7 +108,13 @@ struct DecodeAttentionArgs {
   const int64_t* skip_own_chunk = nullptr;
   int64_t splits = 0;         ///< parts of a list computed apart; 0: chosen from the batch
   void* workspace = nullptr;  ///< DecodeAttentionWorkspaceBytes
+  /// Leaves the parts in `workspace` for a kernel that joins them itself: float32 [sequences,
+  /// query_heads, splits, 2 + value_dim], the maximum (-infinity: no key), the sum of exponentials,
+  /// the weighted values. A single split gives `o` all the same.
+  bool parts_only = false;
 };
+/// The number of parts; 1: no workspace.
+int64_t DecodeAttentionSplits(const DecodeAttentionArgs& args);
 int64_t DecodeAttentionWorkspaceBytes(const DecodeAttentionArgs& args);
 void RunDecodeAttention(const DecodeAttentionArgs& args, cudaStream_t stream);
 

@@ -191,7 +191,7 @@ __global__ void __launch_bounds__(kThreads, 1) WgmmaKernel(PrefillAttentionArgs 
       FenceOperands();
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        Product64(score, query[i], TileDescriptor(at + 32 * i, 16), i > 0);
+        Product64<false>(score, query[i], TileDescriptor(at + 32 * i, 16), i > 0);
       }
       CommitProducts();
     };
@@ -242,7 +242,7 @@ __global__ void __launch_bounds__(kThreads, 1) WgmmaKernel(PrefillAttentionArgs 
         if constexpr (kValueDim == 128) {
           Product128Transposed(out, weights[i], values, true);
         } else {
-          Product64Transposed(out, weights[i], values, true);
+          Product64<true>(out, weights[i], values, true);
         }
       }
       CommitProducts();

@@ -81,11 +81,6 @@ __global__ void Positions(ChunkPlan plan, int64_t* positions) {
   positions[row] = (plan.first == nullptr ? 0 : plan.first[s]) + row - plan.offsets[s];
 }
 
-__global__ void Advance(int64_t* target, int64_t count, int64_t delta) {
-  const int64_t i = blockIdx.x * int64_t{blockDim.x} + threadIdx.x;
-  if (i < count) target[i] += delta;
-}
-
 }  // namespace
 
 int64_t ChunkPlanBytes(int64_t tokens, int64_t sequences) {
@@ -113,12 +108,6 @@ void RunPositions(const ChunkPlan& plan, int64_t* positions, cudaStream_t stream
   if (plan.max_chunks == 0) return;
   Positions<<<static_cast<unsigned>(plan.max_chunks), kPageTokens, 0, stream>>>(plan, positions);
   CheckLaunch("positions");
-}
-
-void RunAdvance(int64_t* target, int64_t count, int64_t delta, cudaStream_t stream) {
-  if (count == 0) return;
-  Advance<<<static_cast<unsigned>(CeilDiv(count, 256)), 256, 0, stream>>>(target, count, delta);
-  CheckLaunch("advance");
 }
 
 }  // namespace natsl::kernels::cuda

@@ -79,6 +79,15 @@ __device__ inline float Silu(float x) { return __fdividef(x, 1.0f + __expf(-x));
 __device__ inline float Softplus(float x) { return x > 20.0f ? x : log1pf(expf(x)); }
 __device__ inline float LogSigmoid(float x) { return fminf(x, 0.0f) - log1pf(expf(-fabsf(x))); }
 
+/// In a kernel of an OverlappedLaunch: lets the next kernel of the stream begin, then waits for the
+/// one before.
+__device__ inline void AwaitPrevious() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;\n");
+  asm volatile("griddepcontrol.wait;\n" ::: "memory");
+#endif
+}
+
 /// Largest s with offsets[s] <= row, for a row of the batch.
 __device__ inline int64_t SequenceOf(const int64_t* offsets, int64_t sequences, int64_t row) {
   if (offsets == nullptr) return row;

@@ -139,7 +139,4 @@ void RunRope(const RopeArgs& args, cudaStream_t stream);
 /// positions[r] = first[s] + r - offsets[s] for every packed row.
 void RunPositions(const ChunkPlan& plan, int64_t* positions, cudaStream_t stream);
 
-/// target[i] += delta for i < count (decode: lengths on the device).
-void RunAdvance(int64_t* target, int64_t count, int64_t delta, cudaStream_t stream);
-
 }  // namespace natsl::kernels::cuda

@@ -49,4 +49,22 @@ void AllowShared(const void* kernel, int64_t bytes) {
         "cudaFuncSetAttribute");
 }
 
+OverlappedLaunch::OverlappedLaunch(dim3 grid, dim3 block, int64_t shared_bytes, cudaStream_t stream,
+                                   unsigned cluster) {
+  config_.gridDim = grid;
+  config_.blockDim = block;
+  config_.dynamicSmemBytes = static_cast<size_t>(shared_bytes);
+  config_.stream = stream;
+  config_.attrs = attributes_;
+  if (DeviceCapability() < 90) return;
+  attributes_[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attributes_[0].val.programmaticStreamSerializationAllowed = 1;
+  config_.numAttrs = 1;
+  if (cluster == 1) return;
+  attributes_[1].id = cudaLaunchAttributeClusterDimension;
+  attributes_[1].val.clusterDim.x = cluster;
+  attributes_[1].val.clusterDim.y = attributes_[1].val.clusterDim.z = 1;
+  config_.numAttrs = 2;
+}
+
 }  // namespace natsl::kernels::cuda

@@ -21,6 +21,23 @@ int DeviceCapability();
 /// Lets `kernel` use `bytes` of dynamic shared memory.
 void AllowShared(const void* kernel, int64_t bytes);
 
+/// A launch that may begin before the kernel in front of it in the stream has ended, on Hopper
+/// (programmatic dependent launch). Its kernel must await its inputs (AwaitPrevious in device.cuh)
+/// before it reads what earlier kernels of the same chain write, and before it writes anything.
+class OverlappedLaunch {
+ public:
+  /// `cluster`: blocks along x that run together, a divisor of grid.x.
+  OverlappedLaunch(dim3 grid, dim3 block, int64_t shared_bytes, cudaStream_t stream,
+                   unsigned cluster = 1);
+  OverlappedLaunch(const OverlappedLaunch&) = delete;
+  OverlappedLaunch& operator=(const OverlappedLaunch&) = delete;
+  const cudaLaunchConfig_t* config() const { return &config_; }
+
+ private:
+  cudaLaunchAttribute attributes_[2];
+  cudaLaunchConfig_t config_ = {};
+};
+
 constexpr int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 constexpr int64_t AlignUp(int64_t a, int64_t b) { return CeilDiv(a, b) * b; }
 

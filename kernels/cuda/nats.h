@@ -2,7 +2,7 @@
 //
 // Prefill, a layer: RunPoolChunks -> the caller's product with the score weights -> RunChooseChunks
 // -> RunRouteChunks -> RunStoreKv -> RunPrefillAttention, RunDeltaRule -> RunReleasePages.
-// Decode: RunPoolStep -> product -> RunChooseStep; RunAppendKv -> RunDecodeAttention, RunDeltaRule
+// Decode: RunPoolStep -> product -> RunChooseStep; RunAttentionStep -> RunDecodeAttention, RunDeltaRule
 // -> RunCloseChunks.
 #pragma once
 

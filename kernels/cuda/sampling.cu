@@ -10,6 +10,7 @@ constexpr int kThreads = 256;
 template <typename T, int N>
 __global__ void __launch_bounds__(kThreads) EmbedKernel(EmbedArgs a) {
   const int64_t row = blockIdx.x;
+  AwaitPrevious();
   const T* from = static_cast<const T*>(a.table) + a.ids[row] * a.hidden;
   T* to = static_cast<T*>(a.y) + row * a.hidden;
   const float scale = ToFloat(FromFloat<T>(static_cast<float>(a.scale)));
@@ -41,11 +42,14 @@ __device__ Best Larger(Best a, Best b) {
 }
 
 // A block a row: running maximum (first of the largest) and sum of exponentials.
-template <typename T, int N>
+template <typename T, int N, int kThreads>
 __global__ void __launch_bounds__(kThreads) LogitsKernel(LogitsArgs a) {
   __shared__ float maxima[kThreads / 32], sums[kThreads / 32];
   __shared__ int32_t indices[kThreads / 32];
   const int64_t row = blockIdx.x;
+  AwaitPrevious();
+  const bool summed =
+      a.log_sum_exp != nullptr || a.argmax_log_prob != nullptr || a.target_log_prob != nullptr;
   const T* logits = static_cast<const T*>(a.logits) + row * a.logits_stride;
   const float cap = static_cast<float>(a.soft_cap);
   const auto capped = [&](float x) { return cap > 0 ? cap * tanhf(x / cap) : x; };
@@ -68,7 +72,7 @@ __global__ void __launch_bounds__(kThreads) LogitsKernel(LogitsArgs a) {
       best.value = high;
     }
     // A row may hold -inf (a masked entry); nothing is summed before the first finite value.
-    if (best.value > -INFINITY) {
+    if (summed && best.value > -INFINITY) {
 #pragma unroll
       for (int e = 0; e < N; ++e) sum += expf(x[e] - best.value);
     }
@@ -115,21 +119,11 @@ void RunEmbed(const EmbedArgs& a, cudaStream_t stream) {
   if (a.rows == 0) return;
   const int64_t bytes = core::ByteSize(a.dtype);
   const bool vectors = Aligned(a.table, a.hidden, bytes) && Aligned(a.y, a.hidden, bytes);
-  const auto rows = static_cast<unsigned>(a.rows);
-  if (IsBFloat16(a.dtype)) {
-    if (vectors) {
-      EmbedKernel<bf16, 8><<<rows, kThreads, 0, stream>>>(a);
-    } else {
-      EmbedKernel<bf16, 1><<<rows, kThreads, 0, stream>>>(a);
-    }
-  } else {
-    if (vectors) {
-      EmbedKernel<float, 4><<<rows, kThreads, 0, stream>>>(a);
-    } else {
-      EmbedKernel<float, 1><<<rows, kThreads, 0, stream>>>(a);
-    }
-  }
-  CheckLaunch("embedding");
+  const auto kernel = IsBFloat16(a.dtype)
+                          ? (vectors ? EmbedKernel<bf16, 8> : EmbedKernel<bf16, 1>)
+                          : (vectors ? EmbedKernel<float, 4> : EmbedKernel<float, 1>);
+  const OverlappedLaunch launch(dim3(static_cast<unsigned>(a.rows)), dim3(kThreads), 0, stream);
+  Check(cudaLaunchKernelEx(launch.config(), kernel, a), "embedding");
 }
 
 void RunGatherRows(const GatherRowsArgs& a, cudaStream_t stream) {
@@ -153,25 +147,26 @@ void RunGatherRows(const GatherRowsArgs& a, cudaStream_t stream) {
   CheckLaunch("gather rows");
 }
 
-void RunLogits(const LogitsArgs& a, cudaStream_t stream) {
-  if (a.rows == 0) return;
+namespace {
+
+template <int kThreads>
+void LaunchLogits(const LogitsArgs& a, cudaStream_t stream) {
   const int64_t bytes = core::ByteSize(a.dtype);
   const bool vectors = Aligned(a.logits, a.logits_stride, bytes) && a.vocabulary % 8 == 0;
-  const auto rows = static_cast<unsigned>(a.rows);
-  if (IsBFloat16(a.dtype)) {
-    if (vectors) {
-      LogitsKernel<bf16, 8><<<rows, kThreads, 0, stream>>>(a);
-    } else {
-      LogitsKernel<bf16, 1><<<rows, kThreads, 0, stream>>>(a);
-    }
-  } else {
-    if (vectors) {
-      LogitsKernel<float, 4><<<rows, kThreads, 0, stream>>>(a);
-    } else {
-      LogitsKernel<float, 1><<<rows, kThreads, 0, stream>>>(a);
-    }
-  }
-  CheckLaunch("logits");
+  const auto kernel =
+      IsBFloat16(a.dtype)
+          ? (vectors ? LogitsKernel<bf16, 8, kThreads> : LogitsKernel<bf16, 1, kThreads>)
+          : (vectors ? LogitsKernel<float, 4, kThreads> : LogitsKernel<float, 1, kThreads>);
+  const OverlappedLaunch launch(dim3(static_cast<unsigned>(a.rows)), dim3(kThreads), 0, stream);
+  Check(cudaLaunchKernelEx(launch.config(), kernel, a), "logits");
+}
+
+}  // namespace
+
+void RunLogits(const LogitsArgs& a, cudaStream_t stream) {
+  if (a.rows == 0) return;
+  // Few rows leave most of the device idle: larger blocks at least.
+  a.rows <= 64 ? LaunchLogits<1024>(a, stream) : LaunchLogits<256>(a, stream);
 }
 
 }  // namespace natsl::kernels::cuda

@@ -18,6 +18,8 @@ class NativeModel : public TokenModel {
   virtual void SetChunkChoices(ChunkChoices* choices) = 0;
   /// Bytes of weights that one token's step reads.
   virtual int64_t step_weight_bytes() const = 0;
+  /// On a device: the model takes at most `bytes` more of its memory than it holds now.
+  virtual void LimitMemory(int64_t /*bytes*/) {}
 };
 
 /// `path`: a checkpoint folder, or with random_weights_seed a folder or file with a config alone.

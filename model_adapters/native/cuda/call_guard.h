@@ -4,6 +4,7 @@
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
 
+#include "core/error.h"
 #include "model_adapters/native/cuda/engine.h"
 
 namespace natsl::model_adapters::native::cuda {
@@ -19,5 +20,22 @@ class CallGuard {
   c10::InferenceMode inference_{true};
   c10::cuda::CUDAStreamGuard stream_;
 };
+
+/// What `body` returns, called under the guard; LibTorch's errors become ours.
+template <typename Body>
+auto InEngine(const Engine& engine, const Body& body) {
+  const CallGuard guard(engine);
+  try {
+    return body();
+  } catch (const c10::OutOfMemoryError&) {
+    throw ModelError(
+        "the memory of \"cuda:{}\" is full; use a smaller --batch-tokens, fewer or shorter inputs, "
+        "or "
+        "end other processes on it (nvidia-smi names them)",
+        engine.device());
+  } catch (const c10::Error& error) {
+    throw InternalError("LibTorch: {}", error.what_without_backtrace());
+  }
+}
 
 }  // namespace natsl::model_adapters::native::cuda

@@ -75,13 +75,14 @@ class CudaModel final : public NativeModel {
 
   void Score(std::span<const TokenScoreRequest> requests, std::span<TokenScore> results,
              BatchListener& listener) override {
-    InCall([&] { ScoreAll(*engine_, requests, ScoreLimits(), results, listener); });
+    InEngine(*engine_, [&] { ScoreAll(*engine_, requests, ScoreLimits(), results, listener); });
     RecordHalvings();
   }
 
   void Generate(std::span<const TokenGenerateRequest> requests, std::span<TokenGeneration> results,
                 BatchListener& listener) override {
-    InCall([&] { GenerateAll(*engine_, requests, LimitsOfGeneration(), results, listener); });
+    InEngine(*engine_,
+             [&] { GenerateAll(*engine_, requests, LimitsOfGeneration(), results, listener); });
     RecordHalvings();
   }
 
@@ -100,7 +101,7 @@ class CudaModel final : public NativeModel {
   Trace Forward(std::span<const TokenId> ids, bool hidden_states,
                 std::span<const int64_t> pieces) override {
     Trace trace;
-    InCall([&] { trace = TraceOf(ids, hidden_states, pieces); });
+    InEngine(*engine_, [&] { trace = TraceOf(ids, hidden_states, pieces); });
     return trace;
   }
 
@@ -133,6 +134,11 @@ class CudaModel final : public NativeModel {
 
   void SetChunkChoices(ChunkChoices* choices) override { engine_->choices().next = choices; }
   int64_t step_weight_bytes() const override { return engine_->network().step_weight_bytes(); }
+
+  void LimitMemory(int64_t bytes) override {
+    const CallGuard guard(*engine_);
+    engine_->LimitMemory(bytes);
+  }
 
   std::optional<DeviceMemory> Memory() override { return MemoryOf(*engine_); }
   void ResetPeakMemory() override {
@@ -178,7 +184,7 @@ class CudaModel final : public NativeModel {
   // A pass of the size that scoring makes: kernels are loaded and memory is taken while the model
   // opens, not in the first batch.
   void WarmUp() {
-    InCall([&] {
+    InEngine(*engine_, [&] {
       const std::vector<TokenId> ids(
           static_cast<size_t>(std::min(options_.batch_tokens, kWarmUpTokens)), 0);
       const auto state = engine_->NewState();
@@ -196,22 +202,6 @@ class CudaModel final : public NativeModel {
     const int64_t bytes = engine_->pool().slot_bytes();
     if (bytes == 0) return most;
     return std::clamp<int64_t>(free_bytes_ / kHeldShare / bytes, 1, most);
-  }
-
-  template <typename Body>
-  void InCall(const Body& body) const {
-    const CallGuard guard(*engine_);
-    try {
-      body();
-    } catch (const c10::OutOfMemoryError&) {
-      throw ModelError(
-          "the memory of \"{}\" is full; use a smaller --batch-tokens, shorter inputs, or end "
-          "other "
-          "processes on it (nvidia-smi names them)",
-          options_.device);
-    } catch (const c10::Error& error) {
-      throw InternalError("LibTorch: {}", error.what_without_backtrace());
-    }
   }
 
   void RecordHalvings() {

@@ -102,6 +102,19 @@ int64_t Engine::TokensThatFit() const {
   return std::max(room / each, kFewestTokens);
 }
 
+void Engine::LimitMemory(int64_t bytes) {
+  const auto device = static_cast<c10::DeviceIndex>(device_);
+  c10::cuda::CUDACachingAllocator::emptyCache();
+  reserved_tokens_ = 0;
+  const auto stats = c10::cuda::CUDACachingAllocator::getDeviceStats(device);
+  constexpr auto kAll = static_cast<size_t>(c10::CachingAllocator::StatType::AGGREGATE);
+  size_t free = 0, total = 0;
+  kernels::cuda::Check(cudaMemGetInfo(&free, &total), "memory query");
+  const auto most = static_cast<double>(stats.reserved_bytes[kAll].current + bytes);
+  c10::cuda::CUDACachingAllocator::setMemoryFraction(
+      std::min(1.0, most / static_cast<double>(total)), device);
+}
+
 bool Engine::Reserve(int64_t tokens) {
   if (tokens <= reserved_tokens_) return true;
   try {
@@ -245,6 +258,23 @@ at::Tensor Engine::Argmax(const at::Tensor& logits) const {
   args.vocabulary = logits.size(1);
   kernels::cuda::RunLogits(args, CurrentStream());
   return argmax;
+}
+
+bool Engine::Lengthen(std::span<DeviceState* const> states, int64_t length) {
+  Places places;
+  int64_t new_pages = 0;
+  const int64_t before = states.front()->length(), added = length - before;
+  if (added < 0 || added % kPageTokens != 0 || before < kPageTokens) return false;
+  if (added == 0) return true;
+  for (DeviceState* state : states) {
+    places.Add(*state, false, *pool_);
+    new_pages += NewPages(before, added);
+  }
+  // One page more a list than it will have: the entry behind its last one moves too.
+  pool_->Prepare(places.forks, new_pages, length + kPageTokens);
+  pool_->Lengthen(places.lists, before / kPageTokens, added / kPageTokens);
+  for (DeviceState* state : states) state->Advance(added);
+  return true;
 }
 
 Engine::Steps Engine::Decode(std::span<DeviceState* const> states, const at::Tensor& ids,

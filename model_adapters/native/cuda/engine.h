@@ -50,11 +50,18 @@ class Engine final : public Runner {
   };
   Steps Decode(std::span<DeviceState* const> states, const at::Tensor& ids, int64_t steps);
 
+  /// Lengthens states to `length` tokens by copies of their pages; the recurrent ones stay as they
+  /// are. False, and nothing changed, where one holds no whole page yet or `length` isn't a
+  /// multiple of 64 tokens further on.
+  bool Lengthen(std::span<DeviceState* const> states, int64_t length);
+
   /// Argmax of each row of logits before the soft cap, int32.
   at::Tensor Argmax(const at::Tensor& logits) const;
   /// ids on the device as int32, checked against the vocabulary.
   at::Tensor Upload(std::span<const TokenId> ids) const;
 
+  /// From now on the allocator may take `bytes` more than it holds.
+  void LimitMemory(int64_t bytes);
   /// Most tokens of one pass that the memory has room for now.
   int64_t TokensThatFit() const;
   /// Passes that had to be halved for lack of memory, and the fewest tokens that one had left.

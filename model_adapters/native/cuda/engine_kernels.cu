@@ -1,5 +1,6 @@
 // The engine's own small kernels. No Torch header here: nvcc takes a minute over one.
 #include "model_adapters/native/cuda/engine_kernels.h"
+#include "model_adapters/native/cuda/forced_choice.cuh"
 
 namespace natsl::model_adapters::native::cuda {
 namespace {
@@ -74,13 +75,64 @@ __global__ void ReleaseListsKernel(const KvLayerView* layers, const int32_t* lis
   if (threadIdx.x == 0) layer.table.keys[list] = 0;
 }
 
-__device__ bool Forced(int64_t layer, int64_t chunk, int64_t head, double share) {
-  uint64_t z = static_cast<uint64_t>(layer) * 0x9E3779B97F4A7C15u +
-               static_cast<uint64_t>(chunk) * 0xC2B2AE3D27D4EB4Fu +
-               static_cast<uint64_t>(head) * 0x165667B19E3779F9u + 1;
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-  return static_cast<double>((z ^ (z >> 31)) >> 11) * 0x1.0p-53 < share;
+// Blocks that copy one list's pages.
+constexpr unsigned kSlices = 32;
+
+// What a list becomes. Read before its keys rise.
+struct Lengthened {
+  KvLayerView layer;
+  int64_t list;
+  int whole, more;
+  int32_t* pages;
+
+  __device__ Lengthened(const KvLayerView* layers, int64_t layer_index, int64_t group, int32_t slot,
+                        int64_t chunks, int64_t added)
+      : layer(layers[layer_index]), list(slot * layer.table.groups + group) {
+    pages = layer.table.pages + list * layer.table.max_pages;
+    whole = more = 0;
+    if (group >= layer.table.groups) return;
+    whole = layer.table.keys[list] / 64;
+    more = static_cast<int>(layer.selected ? (whole * added + chunks / 2) / chunks : added);
+  }
+};
+
+// grid: (lists, layers, groups)
+__global__ void TakePagesKernel(const KvLayerView* layers, const int32_t* lists, int64_t chunks,
+                                int64_t added) {
+  const Lengthened l(layers, blockIdx.y, blockIdx.z, lists[blockIdx.x], chunks, added);
+  if (l.more == 0) return;
+  __shared__ int32_t top, tail;
+  if (threadIdx.x == 0) {
+    top = atomicSub(l.layer.table.free_count, l.more);
+    tail = l.pages[l.whole];
+  }
+  __syncthreads();
+  for (int i = static_cast<int>(threadIdx.x); i < l.more; i += kThreads) {
+    l.pages[l.whole + i] = l.layer.table.free[top - 1 - i];
+  }
+  if (threadIdx.x == 0) l.pages[l.whole + l.more] = tail;
+}
+
+// grid: (lists * kSlices, layers, groups)
+__global__ void CopyPagesKernel(const KvLayerView* layers, const int32_t* lists, int64_t chunks,
+                                int64_t added) {
+  const Lengthened l(layers, blockIdx.y, blockIdx.z, lists[blockIdx.x / kSlices], chunks, added);
+  for (int i = static_cast<int>(blockIdx.x % kSlices); i < l.more; i += kSlices) {
+    const auto move = [&](char* pool, int64_t bytes) {
+      const auto* s = reinterpret_cast<const int4*>(pool + l.pages[i % l.whole] * bytes);
+      auto* t = reinterpret_cast<int4*>(pool + l.pages[l.whole + i] * bytes);
+      for (int64_t b = threadIdx.x; b < bytes / 16; b += kThreads) t[b] = s[b];
+    };
+    move(l.layer.keys, l.layer.key_page_bytes);
+    move(l.layer.values, l.layer.value_page_bytes);
+  }
+}
+
+// grid: (lists, layers, groups), one thread
+__global__ void RaiseKeysKernel(const KvLayerView* layers, const int32_t* lists, int64_t chunks,
+                                int64_t added) {
+  const Lengthened l(layers, blockIdx.y, blockIdx.z, lists[blockIdx.x], chunks, added);
+  if (l.more > 0) l.layer.table.keys[l.list] += 64 * l.more;
 }
 
 // The absolute position of chunk entry c's first row; -1: unused.
@@ -118,10 +170,13 @@ __global__ void CountChoicesKernel(ChunkPlan plan, const int64_t* positions, int
   atomicAdd(counts + 2 * head + 1, 1ull);
 }
 
-__global__ void RecordIdsKernel(const int32_t* ids, int64_t count, int32_t* history,
-                                int64_t* step) {
+__global__ void BeginStepKernel(const int32_t* ids, int64_t count, int32_t* history, int64_t* step,
+                                int64_t* positions) {
   const int64_t row = *step;
-  for (int64_t i = threadIdx.x; i < count; i += kThreads) history[row * count + i] = ids[i];
+  for (int64_t i = threadIdx.x; i < count; i += kThreads) {
+    history[row * count + i] = ids[i];
+    ++positions[i];
+  }
   __syncthreads();
   if (threadIdx.x == 0) *step = row + 1;
 }
@@ -157,6 +212,18 @@ void RunReleaseLists(const KvLayerView* layers, int64_t layer_count, int64_t mos
   kernels::cuda::Check(cudaGetLastError(), "release lists");
 }
 
+void RunLengthenLists(const KvLayerView* layers, int64_t layer_count, int64_t most_groups,
+                      const int32_t* lists, int64_t count, int64_t chunks, int64_t added,
+                      cudaStream_t stream) {
+  if (count == 0 || layer_count == 0 || added == 0) return;
+  const dim3 grid = GridOf(count, layer_count, most_groups);
+  TakePagesKernel<<<grid, kThreads, 0, stream>>>(layers, lists, chunks, added);
+  CopyPagesKernel<<<GridOf(count * kSlices, layer_count, most_groups), kThreads, 0, stream>>>(
+      layers, lists, chunks, added);
+  RaiseKeysKernel<<<grid, 1, 0, stream>>>(layers, lists, chunks, added);
+  kernels::cuda::Check(cudaGetLastError(), "lengthen lists");
+}
+
 void RunForceChoices(const ForceChoicesArgs& args, cudaStream_t stream) {
   const ChunkPlan plan = args.plan == nullptr ? ChunkPlan() : *args.plan;
   const int64_t rows = args.plan == nullptr ? args.rows : plan.max_chunks;
@@ -177,10 +244,10 @@ void RunCountChoices(const CountChoicesArgs& args, cudaStream_t stream) {
   kernels::cuda::Check(cudaGetLastError(), "count choices");
 }
 
-void RunRecordIds(const int32_t* ids, int64_t count, int32_t* history, int64_t* step,
-                  cudaStream_t stream) {
-  RecordIdsKernel<<<1, kThreads, 0, stream>>>(ids, count, history, step);
-  kernels::cuda::Check(cudaGetLastError(), "record ids");
+void RunBeginStep(const int32_t* ids, int64_t count, int32_t* history, int64_t* step,
+                  int64_t* positions, cudaStream_t stream) {
+  BeginStepKernel<<<1, kThreads, 0, stream>>>(ids, count, history, step, positions);
+  kernels::cuda::Check(cudaGetLastError(), "begin step");
 }
 
 }  // namespace natsl::model_adapters::native::cuda

@@ -18,6 +18,7 @@ struct KvLayerView {
   char* keys = nullptr;            ///< the pool's
   char* values = nullptr;
   int64_t key_page_bytes = 0, value_page_bytes = 0;
+  bool selected = false;  ///< lists hold the chunks that NAtS-L selected, not every one
 };
 
 /// List pairs[2 i + 1] (empty) becomes a copy of list pairs[2 i] in every layer: full pages are
@@ -27,6 +28,13 @@ void RunForkLists(const KvLayerView* layers, int64_t layer_count, int64_t most_g
 /// Empties lists; pages that no other list holds become free.
 void RunReleaseLists(const KvLayerView* layers, int64_t layer_count, int64_t most_groups,
                      const int32_t* lists, int64_t count, cudaStream_t stream);
+
+/// Lengthens lists by copies of their pages, in front of a partly filled one: by `added` pages, or
+/// by as many as a selected list's share of `chunks` chunks gives. No list occurs twice or shares
+/// its last page; the pools have the pages.
+void RunLengthenLists(const KvLayerView* layers, int64_t layer_count, int64_t most_groups,
+                      const int32_t* lists, int64_t count, int64_t chunks, int64_t added,
+                      cudaStream_t stream);
 
 /// forced[c, n] = whether chunk c goes to softmax attention (native/model_info.h's ForcedChoice).
 /// With a plan: its chunks; without: chunks positions[s] / 64 of `rows` sequences.
@@ -49,8 +57,8 @@ struct CountChoicesArgs {
 };
 void RunCountChoices(const CountChoicesArgs& args, cudaStream_t stream);
 
-/// history[*step, s] = ids[s] for `count` sequences; then *step += 1. One block.
-void RunRecordIds(const int32_t* ids, int64_t count, int32_t* history, int64_t* step,
-                  cudaStream_t stream);
+/// history[*step, s] = ids[s] and ++positions[s] for `count` sequences; then *step += 1. One block.
+void RunBeginStep(const int32_t* ids, int64_t count, int32_t* history, int64_t* step,
+                  int64_t* positions, cudaStream_t stream);
 
 }  // namespace natsl::model_adapters::native::cuda

@@ -126,13 +126,7 @@ at::Tensor Projection::Product(const at::Tensor& x, bool wide) const {
 at::Tensor Projection::Product(Hidden& h, bool wide) const {
   if (h.tensor_.defined()) return Product(h.tensor_, wide);
   SkinnyProductArgs skinny = Skinny(h.x_);
-  skinny.input = SkinnyProductArgs::Input::kNormed;
-  h.norm_.Describe(skinny);
-  if (h.add_.defined()) {
-    skinny.residual = h.add_.data_ptr();
-    skinny.residual_stride = h.add_.stride(0);
-  }
-  if (h.norm_.group() != skinny.in || !SkinnyFits(skinny)) return Product(h.tensor(), wide);
+  if (!h.Describe(skinny) || !SkinnyFits(skinny)) return Product(h.tensor(), wide);
   at::Tensor sum;
   if (h.add_.defined()) {
     sum = EmptyOn({skinny.rows, skinny.in}, h.type());
@@ -166,6 +160,22 @@ at::Tensor Projection::OfHeadNormed(const Norm& norm, const at::Tensor& x, const
   const bool rms = skinny.op == kernels::NormOp::kRms && skinny.norm_bias == nullptr;
   if (rms && SkinnyFits(skinny)) return RunSkinny(skinny, x.scalar_type());
   return (*this)(norm.Gated(x, gate, gate_first));
+}
+
+bool Hidden::Describe(SkinnyProductArgs& args) const {
+  if (tensor_.defined()) return false;
+  args.input = SkinnyProductArgs::Input::kNormed;
+  args.dtype = DTypeOfTensor(x_);
+  args.x = x_.data_ptr();
+  args.x_stride = x_.stride(0);
+  args.rows = x_.size(0);
+  args.in = x_.size(1);
+  norm_.Describe(args);
+  if (add_.defined()) {
+    args.residual = add_.data_ptr();
+    args.residual_stride = add_.stride(0);
+  }
+  return norm_.group() == args.in;
 }
 
 const at::Tensor& Hidden::tensor() {
@@ -206,6 +216,12 @@ void Norm::Describe(SkinnyProductArgs& args) const {
   args.norm_bias = FloatsOrNull(bias_);
   args.weight_per_group = weight_.defined() && weight_.numel() != width_;
   args.eps = spec_.eps;
+}
+
+std::optional<Norm::HeadRms> Norm::AsHeadRms(int64_t width) const {
+  if (spec_.kind == NormKind::kLayer || bias_.defined() || width_ != width) return std::nullopt;
+  if (weight_.defined() && weight_.numel() != width) return std::nullopt;
+  return HeadRms{FloatsOrNull(weight_), spec_.eps, spec_.kind == NormKind::kRmsOnePlus};
 }
 
 at::Tensor Norm::operator()(const at::Tensor& x) const {
@@ -323,6 +339,12 @@ void Rope::Apply(const at::Tensor& x, int64_t head_dim, const Pass& pass) const 
   kernels::cuda::RunRope(args, pass.stream);
 }
 
+void Rope::Describe(kernels::cuda::AttentionStepArgs& args) const {
+  args.inverse_frequencies = inverse_frequencies_.data_ptr<float>();
+  args.rotary_dims = 2 * inverse_frequencies_.numel();
+  args.attention_factor = attention_factor_;
+}
+
 std::optional<Rope> MakeRope(const std::optional<RopeSpec>& spec) {
   if (!spec) return std::nullopt;
   return Rope(*spec);
@@ -369,6 +391,14 @@ void ShortConv::Into(const at::Tensor& x, const at::Tensor& y, const Pass& pass)
   args.channels = weight_.size(0);
   args.width = weight_.size(1);
   kernels::cuda::RunShortConv(args, pass.stream);
+}
+
+bool ShortConv::Describe(kernels::cuda::DeltaStepArgs& args, const Pass& pass) const {
+  args.conv_weight = weight_.data_ptr<float>();
+  args.conv_bias = FloatsOrNull(bias_);
+  args.tails = pass.pool->fixed(tails_);
+  args.channels = weight_.size(0);
+  return silu_ && weight_.size(1) == 4;
 }
 
 }  // namespace natsl::model_adapters::native::cuda

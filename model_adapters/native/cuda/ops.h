@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "kernels/cuda/attention_step.h"
+#include "kernels/cuda/delta_step.h"
 #include "kernels/cuda/elementwise.h"
 #include "model_adapters/native/cuda/pass.h"
 #include "model_adapters/native/cuda/skinny_product.h"
@@ -54,6 +56,13 @@ class Norm {
   const at::Tensor& weight() const { return weight_; }
   /// Fills the norm's part of `args`.
   void Describe(SkinnyProductArgs& args) const;
+  /// An RMS norm of heads of `width` channels with one weight for all: what a fused step needs.
+  struct HeadRms {
+    const float* weight;
+    double eps;
+    bool one_plus;
+  };
+  std::optional<HeadRms> AsHeadRms(int64_t width) const;
   int64_t group() const { return width_; }
 
  private:
@@ -72,6 +81,9 @@ class Hidden {
   const at::Tensor& tensor();
   int64_t rows() const { return x_.size(0); }
   at::ScalarType type() const { return x_.scalar_type(); }
+  /// Fills the input's part of a few-row kernel's arguments; false where the norm isn't one over
+  /// the whole row, or has been computed already.
+  bool Describe(SkinnyProductArgs& args) const;
 
  private:
   friend class Projection;
@@ -104,6 +116,7 @@ class Projection {
 
   bool defined() const { return weight_.defined(); }
   const at::Tensor& weight() const { return weight_; }
+  const at::Tensor& bias() const { return bias_; }  ///< undefined: none
   /// First column of part `i`, and its columns.
   int64_t begin(size_t i) const { return begins_[i]; }
   int64_t width(size_t i) const { return widths_[i]; }
@@ -137,6 +150,7 @@ class Rope {
   explicit Rope(const RopeSpec& spec);
   /// x [tokens, heads * head_dim], in place.
   void Apply(const at::Tensor& x, int64_t head_dim, const Pass& pass) const;
+  void Describe(kernels::cuda::AttentionStepArgs& args) const;
 
  private:
   at::Tensor inverse_frequencies_;
@@ -155,6 +169,8 @@ class ShortConv {
   bool defined() const { return weight_.defined(); }
   int64_t channels() const { return weight_.size(0); }
   void Into(const at::Tensor& x, const at::Tensor& y, const Pass& pass) const;
+  /// Fills the convolution's part of a fused step; false where that has no such convolution.
+  bool Describe(kernels::cuda::DeltaStepArgs& args, const Pass& pass) const;
 
  private:
   at::Tensor weight_, bias_;  ///< [channels, width], [channels]

@@ -25,7 +25,69 @@ class DeviceSession final : public Session {
   int64_t length() const override { return states_.front()->length(); }
 
   void Prefill(std::span<const TokenId> ids) override {
+    InEngine(*engine_, [&] { Feed(ids); });
+  }
+
+  void Step(std::span<const TokenId> ids) override {
+    if (core::Size(ids) != batch()) {
+      throw InternalError("session: {} ids for a batch of {}", ids.size(), batch());
+    }
+    Prefill(ids);
+  }
+
+  std::vector<TokenId> Decode(int64_t steps) override {
+    CheckFed();
+    if (steps < 1) return {};
+    return InEngine(*engine_, [&] {
+      const at::Tensor history = TakeStep(next_, steps).cpu();
+      const int32_t* ids = history.data_ptr<int32_t>();
+      return std::vector<TokenId>(ids, ids + history.numel());
+    });
+  }
+
+  std::vector<float> NextLogProbs() override {
     const CallGuard guard(*engine_);
+    CheckFed();
+    at::Tensor logits = logits_;
+    if (const double cap = engine_->network().spec().logit_soft_cap; cap > 0) {
+      logits = logits.div(cap).tanh_().mul_(cap);
+    }
+    const at::Tensor host = logits.log_softmax(-1).cpu();
+    const float* data = host.data_ptr<float>();
+    return std::vector<float>(data, data + host.numel());
+  }
+
+  void Synchronize() override {
+    const CallGuard guard(*engine_);
+    kernels::cuda::Check(cudaStreamSynchronize(CurrentStream()), "session");
+  }
+
+  std::unique_ptr<Session> Fork() override {
+    auto fork = std::make_unique<DeviceSession>(engine_, batch(), batch_tokens_);
+    for (size_t s = 0; s < states_.size(); ++s) fork->states_[s] = states_[s]->ForkState();
+    fork->logits_ = logits_;
+    fork->next_ = next_;
+    return fork;
+  }
+
+  bool GrowSynthetic(int64_t length) override {
+    return InEngine(*engine_, [&] { return engine_->Lengthen(Pointers(), length); });
+  }
+
+  model_adapters::StateBytes StateBytes() const override {
+    const CallGuard guard(*engine_);
+    model_adapters::StateBytes sum;
+    for (const auto& state : states_) {
+      const model_adapters::StateBytes one = state->Bytes();
+      sum.kv += one.kv;
+      sum.recurrent += one.recurrent;
+      sum.convolution += one.convolution;
+    }
+    return sum;
+  }
+
+ private:
+  void Feed(std::span<const TokenId> ids) {
     if (ids.empty() || core::Size(ids) % batch() != 0) {
       throw InternalError("session: {} ids for a batch of {}", ids.size(), batch());
     }
@@ -57,69 +119,19 @@ class DeviceSession final : public Session {
     }
   }
 
-  void Step(std::span<const TokenId> ids) override {
-    if (core::Size(ids) != batch()) {
-      throw InternalError("session: {} ids for a batch of {}", ids.size(), batch());
-    }
-    Prefill(ids);
+  std::vector<DeviceState*> Pointers() const {
+    std::vector<DeviceState*> states;
+    for (const auto& state : states_) states.push_back(state.get());
+    return states;
   }
 
-  std::vector<TokenId> Decode(int64_t steps) override {
-    const CallGuard guard(*engine_);
-    CheckFed();
-    if (steps < 1) return {};
-    const at::Tensor history = TakeStep(next_, steps).cpu();
-    const int32_t* ids = history.data_ptr<int32_t>();
-    return std::vector<TokenId>(ids, ids + history.numel());
-  }
-
-  std::vector<float> NextLogProbs() override {
-    const CallGuard guard(*engine_);
-    CheckFed();
-    at::Tensor logits = logits_;
-    if (const double cap = engine_->network().spec().logit_soft_cap; cap > 0) {
-      logits = logits.div(cap).tanh_().mul_(cap);
-    }
-    const at::Tensor host = logits.log_softmax(-1).cpu();
-    const float* data = host.data_ptr<float>();
-    return std::vector<float>(data, data + host.numel());
-  }
-
-  void Synchronize() override {
-    const CallGuard guard(*engine_);
-    kernels::cuda::Check(cudaStreamSynchronize(CurrentStream()), "session");
-  }
-
-  std::unique_ptr<Session> Fork() override {
-    auto fork = std::make_unique<DeviceSession>(engine_, batch(), batch_tokens_);
-    for (size_t s = 0; s < states_.size(); ++s) fork->states_[s] = states_[s]->ForkState();
-    fork->logits_ = logits_;
-    fork->next_ = next_;
-    return fork;
-  }
-
-  model_adapters::StateBytes StateBytes() const override {
-    const CallGuard guard(*engine_);
-    model_adapters::StateBytes sum;
-    for (const auto& state : states_) {
-      const model_adapters::StateBytes one = state->Bytes();
-      sum.kv += one.kv;
-      sum.recurrent += one.recurrent;
-      sum.convolution += one.convolution;
-    }
-    return sum;
-  }
-
- private:
   void CheckFed() const {
     if (!logits_.defined()) throw InternalError("session: no token was fed yet");
   }
 
   // Returns the ids that were consumed, [steps, batch].
   at::Tensor TakeStep(const at::Tensor& ids, int64_t steps) {
-    std::vector<DeviceState*> states;
-    for (const auto& state : states_) states.push_back(state.get());
-    Engine::Steps taken = engine_->Decode(states, ids, steps);
+    Engine::Steps taken = engine_->Decode(Pointers(), ids, steps);
     logits_ = taken.logits;
     next_ = taken.next;
     return taken.history;

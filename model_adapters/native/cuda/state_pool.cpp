@@ -29,6 +29,13 @@ at::Tensor WithRows(const at::Tensor& old, at::IntArrayRef shape, at::ScalarType
   return next;
 }
 
+at::Tensor Uploaded(const std::vector<int32_t>& numbers) {
+  const at::Tensor host =
+      at::empty({core::Size(numbers)}, at::TensorOptions(at::kInt).pinned_memory(true));
+  std::copy(numbers.begin(), numbers.end(), host.data_ptr<int32_t>());
+  return host.to(at::kCUDA, /*non_blocking=*/true);
+}
+
 }  // namespace
 
 int32_t Indices::Take() {
@@ -47,13 +54,14 @@ int64_t StatePool::AddFixed(StateKind kind, int64_t floats) {
 }
 
 int64_t StatePool::AddLists(int64_t groups, int64_t heads, int64_t key_dim, int64_t value_dim,
-                            core::DType dtype) {
+                            core::DType dtype, bool selected) {
   Lists lists;
   lists.groups = groups;
   lists.heads = heads;
   lists.key_dim = key_dim;
   lists.value_dim = value_dim;
   lists.dtype = dtype;
+  lists.selected = selected;
   lists_.push_back(std::move(lists));
   most_groups_ = std::max(most_groups_, groups);
   return core::Size(lists_) - 1;
@@ -111,14 +119,20 @@ void StatePool::GrowSlots(int64_t slots) {
   ++generation_;
 }
 
+// Memory may run out in any of these: nothing changes before all of it is there.
 void StatePool::GrowLists(int64_t list_count, int64_t max_pages) {
-  for (Lists& lists : lists_) {
+  std::vector<at::Tensor> tables, counts;
+  for (const Lists& lists : lists_) {
     at::Tensor table = EmptyOn({list_count, lists.groups, max_pages}, at::kInt).fill_(-1);
     if (lists.table.defined() && max_pages_ > 0) {
       table.narrow(0, 0, list_capacity_).narrow(2, 0, max_pages_).copy_(lists.table);
     }
-    lists.table = table;
-    lists.counts = WithRows(lists.counts, {list_count, lists.groups}, at::kInt, true);
+    tables.push_back(table);
+    counts.push_back(WithRows(lists.counts, {list_count, lists.groups}, at::kInt, true));
+  }
+  for (size_t i = 0; i < lists_.size(); ++i) {
+    lists_[i].table = tables[i];
+    lists_[i].counts = counts[i];
   }
   list_capacity_ = list_count;
   max_pages_ = max_pages;
@@ -127,20 +141,25 @@ void StatePool::GrowLists(int64_t list_count, int64_t max_pages) {
 
 void StatePool::GrowPages(Lists& lists, int64_t pages) {
   const at::ScalarType type = ScalarTypeOf(lists.dtype);
-  lists.keys = WithRows(lists.keys, {pages, lists.heads, kPageTokens, lists.key_dim}, type, false);
-  lists.values =
+  const at::Tensor keys =
+      WithRows(lists.keys, {pages, lists.heads, kPageTokens, lists.key_dim}, type, false);
+  const at::Tensor values =
       WithRows(lists.values, {pages, lists.heads, kPageTokens, lists.value_dim}, type, false);
-  lists.owners = WithRows(lists.owners, {pages}, at::kInt, true);
-  lists.free = WithRows(lists.free, {pages}, at::kInt, true);
+  const at::Tensor owners = WithRows(lists.owners, {pages}, at::kInt, true);
+  const at::Tensor free = WithRows(lists.free, {pages}, at::kInt, true);
   if (!lists.free_count.defined()) {
     lists.free_count = at::zeros({1}, at::TensorOptions(at::kCUDA).dtype(at::kInt));
   }
   // The new pages go on top of the stack.
   const int64_t count = lists.free_count.item<int32_t>();
   const int64_t added = pages - lists.pages;
-  lists.free.narrow(0, count, added)
+  free.narrow(0, count, added)
       .copy_(at::arange(lists.pages, pages, at::TensorOptions(at::kCUDA).dtype(at::kInt)).flip(0));
   lists.free_count.fill_(count + added);
+  lists.keys = keys;
+  lists.values = values;
+  lists.owners = owners;
+  lists.free = free;
   lists.pages = pages;
   lists.surely_free = count + added;
   ++generation_;
@@ -174,6 +193,7 @@ void StatePool::UploadViews() {
     view.values = static_cast<char*>(lists.values.data_ptr());
     view.key_page_bytes = lists.heads * kPageTokens * lists.key_dim * element;
     view.value_page_bytes = lists.heads * kPageTokens * lists.value_dim * element;
+    view.selected = lists.selected;
     views.push_back(view);
   }
   const auto bytes = static_cast<int64_t>(views.size() * sizeof(KvLayerView));
@@ -196,15 +216,9 @@ void StatePool::Prepare(const std::vector<int32_t>& forks, int64_t new_pages, in
     });
   };
   const auto layers = core::Size(lists_);
-  const auto upload = [&](const std::vector<int32_t>& numbers) {
-    const at::Tensor host =
-        at::empty({core::Size(numbers)}, at::TensorOptions(at::kInt).pinned_memory(true));
-    std::copy(numbers.begin(), numbers.end(), host.data_ptr<int32_t>());
-    return host.to(at::kCUDA, /*non_blocking=*/true);
-  };
   if (!returned_.empty() && views_.defined()) {
     if (generation_ != views_generation_) UploadViews();
-    const at::Tensor numbers = upload(returned_);
+    const at::Tensor numbers = Uploaded(returned_);
     RunReleaseLists(static_cast<const KvLayerView*>(views_.data_ptr()), layers, most_groups_,
                     numbers.data_ptr<int32_t>(), core::Size(returned_), CurrentStream());
     for (const int32_t list : returned_) list_ids_.Give(list);
@@ -219,11 +233,19 @@ void StatePool::Prepare(const std::vector<int32_t>& forks, int64_t new_pages, in
   }
   if (generation_ != views_generation_) UploadViews();
   if (!forks.empty()) {
-    const at::Tensor numbers = upload(forks);
+    const at::Tensor numbers = Uploaded(forks);
     RunForkLists(static_cast<const KvLayerView*>(views_.data_ptr()), layers, most_groups_,
                  numbers.data_ptr<int32_t>(), core::Size(forks) / 2, CurrentStream());
   }
   for (Lists& lists : lists_) lists.surely_free -= needed_each * lists.groups;
+}
+
+void StatePool::Lengthen(const std::vector<int32_t>& lists, int64_t chunks, int64_t added) {
+  if (lists_.empty()) return;
+  const at::Tensor numbers = Uploaded(lists);
+  RunLengthenLists(static_cast<const KvLayerView*>(views_.data_ptr()), core::Size(lists_),
+                   most_groups_, numbers.data_ptr<int32_t>(), core::Size(lists), chunks, added,
+                   CurrentStream());
 }
 
 int64_t StatePool::page_bytes(const Lists& lists) const {

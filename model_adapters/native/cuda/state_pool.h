@@ -38,9 +38,10 @@ class StatePool {
   // --- declared by the layers while they are built
   /// A float32 array of every slot; returns its number.
   int64_t AddFixed(StateKind kind, int64_t floats);
-  /// Lists of pages of a layer: `groups` lists a sequence, pages of `heads` kv heads.
+  /// Lists of pages of a layer: `groups` lists a sequence, pages of `heads` kv heads. `selected`:
+  /// NAtS-L's, which don't hold every chunk.
   int64_t AddLists(int64_t groups, int64_t heads, int64_t key_dim, int64_t value_dim,
-                   core::DType dtype);
+                   core::DType dtype, bool selected = false);
 
   // --- read by the layers in a pass
   float* fixed(int64_t number) const;
@@ -61,6 +62,10 @@ class StatePool {
   /// most pages that all its sequences take in one group.
   void Prepare(const std::vector<int32_t>& forks, int64_t new_pages, int64_t longest);
 
+  /// Lengthens lists that their states hold alone by `added` pages (see RunLengthenLists), for
+  /// which Prepare has made room. Nothing where there are no lists.
+  void Lengthen(const std::vector<int32_t>& lists, int64_t chunks, int64_t added);
+
   /// Changes whenever memory moves: captured graphs are then stale.
   int64_t generation() const { return generation_; }
   /// Bytes of one slot.
@@ -80,6 +85,7 @@ class StatePool {
   struct Lists {
     int64_t groups, heads, key_dim, value_dim;
     core::DType dtype;
+    bool selected;
     int64_t pages = 0;                    ///< in the pool
     at::Tensor keys, values;              ///< [pages, ...]
     at::Tensor table, counts;             ///< [lists, groups, max_pages], [lists, groups]

@@ -54,10 +54,9 @@ StepGraph::StepGraph(const Network& network, StatePool& pool, const ChoicePolicy
   step_ = ZerosOn({1}, at::kLong);
   const Pass pass = PassOf(pool, choices);
   graph_->graph.capture_begin({0, 0}, cudaStreamCaptureModeThreadLocal);
-  RunRecordIds(ids_.data_ptr<int32_t>(), sequences_, history_.data_ptr<int32_t>(),
-               step_.data_ptr<int64_t>(), pass.stream);
+  RunBeginStep(ids_.data_ptr<int32_t>(), sequences_, history_.data_ptr<int32_t>(),
+               step_.data_ptr<int64_t>(), positions_.data_ptr<int64_t>(), pass.stream);
   logits_ = Launch(network, pass, ids_);
-  kernels::cuda::RunAdvance(positions_.data_ptr<int64_t>(), sequences_, 1, pass.stream);
   graph_->graph.capture_end();
 }
 
@@ -78,7 +77,10 @@ Pass StepGraph::PassOf(StatePool& pool, const ChoicePolicy& choices) const {
 }
 
 void StepGraph::Set(const at::Tensor& ids, const Where& where) {
-  Send(where.positions, positions_);
+  // A step begins by moving on.
+  std::vector<int64_t> before = where.positions;
+  for (int64_t& position : before) --position;
+  Send(before, positions_);
   Send(where.read, read_);
   Send(where.write, write_);
   Send(where.lists, lists_);

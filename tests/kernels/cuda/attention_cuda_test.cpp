@@ -1,5 +1,6 @@
 // Attention over pages on the device: plain and NAtS-L, prefill in pieces and decode steps, against
 // a plain softmax over the keys that each query may see.
+#include "kernels/cuda/attention_step.h"
 #include "kernels/cuda/nats.h"
 #include "tests/kernels/cuda/cuda_support.h"
 
@@ -86,14 +87,26 @@ class Attention {
       const int64_t v_stride = kv_heads_ * c_.value_dim, o_stride = query_heads_ * c_.value_dim;
       const double scale = 1 / std::sqrt(static_cast<double>(c_.key_dim));
       if (step) {
-        RunAppendKv({pool, table, device_slots.data(), dk.data(), k_stride, dv.data(), v_stride,
-                     sequences_},
-                    nullptr);
+        const Activations prepared(c_.dtype, static_cast<int64_t>(q.size()));
+        AttentionStepArgs prepare;
+        prepare.pool = pool;
+        prepare.table = table;
+        prepare.slots = device_slots.data();
+        prepare.q = dq.data();
+        prepare.q_stride = q_stride;
+        prepare.k = dk.data();
+        prepare.k_stride = k_stride;
+        prepare.v = dv.data();
+        prepare.v_stride = v_stride;
+        prepare.q_out = prepared.data();
+        prepare.sequences = sequences_;
+        prepare.query_heads = query_heads_;
+        RunAttentionStep(prepare, nullptr);
         DecodeAttentionArgs args;
         args.pool = pool;
         args.table = table;
         args.slots = device_slots.data();
-        args.q = dq.data();
+        args.q = prepared.data();
         args.q_stride = q_stride;
         args.o = o.data();
         args.o_stride = o_stride;

@@ -31,6 +31,15 @@ class Attention final : public Mixer {
     const at::Tensor qkv = qkv_proj_(h);
     const at::Tensor q = qkv_proj_.Part(qkv, 0), k = qkv_proj_.Part(qkv, 1),
                      v = qkv_proj_.Part(qkv, 2);
+    if (pass.decode()) {
+      const at::Tensor o = EmptyOn({h.rows(), q.size(1)}, h.type());
+      PagedAttention::Heads heads;
+      if (q_norm_.defined()) heads.q_norm = &q_norm_;
+      if (k_norm_.defined()) heads.k_norm = &k_norm_;
+      if (rope_) heads.rope = &*rope_;
+      paged_.Step(q, k, v, o, heads, pass);
+      return o_proj_(o);
+    }
     if (q_norm_.defined()) {
       q_norm_.Into(q, q);
       k_norm_.Into(k, k);
@@ -42,11 +51,6 @@ class Attention final : public Mixer {
         rope_->Apply(q, spec_.head_dim, pass);
         rope_->Apply(k, spec_.head_dim, pass);
       }
-    }
-    if (pass.decode()) {
-      const at::Tensor o = EmptyOn({h.rows(), q.size(1)}, h.type());
-      paged_.Step(q, k, v, o, pass);
-      return o_proj_(o);
     }
     at::Tensor memory;
     const kernels::cuda::ChunkPages pages = paged_.LayOut(pass, memory);

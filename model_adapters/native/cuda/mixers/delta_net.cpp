@@ -3,6 +3,8 @@
 
 #include <cmath>
 
+#include "kernels/cuda/delta_step.h"
+
 namespace natsl::model_adapters::native::cuda {
 DeltaBranch::DeltaBranch(const DeltaNetSpec& spec, const MixerContext& context)
     : spec_(spec),
@@ -25,19 +27,75 @@ DeltaBranch::DeltaBranch(const DeltaNetSpec& spec, const MixerContext& context)
   state_ = context.pool.AddFixed(StateKind::kRecurrent, state_floats());
 }
 
-DeltaBranch::Inputs DeltaBranch::Project(Hidden& h, const Pass& pass) const {
-  Inputs in;
+at::Tensor DeltaBranch::Forward(Hidden& h, const Pass& pass, const kernels::cuda::NatsDelta* nats,
+                                Inputs& in) const {
   const at::Tensor y = proj_(h);
   in.raw_q = proj_.Part(y, kQ);
   in.raw_k = proj_.Part(y, kK);
   in.raw_v = proj_.Part(y, kV);
   if (spec_.output_gate) in.gate = proj_.Part(y, kGate);
-  const int64_t values = proj_.begin(kV);
-  const int64_t span = values + proj_.width(kV);
+  const int64_t span = proj_.begin(kV) + proj_.width(kV);
   const at::Tensor mixed = EmptyOn({h.rows(), (span + 7) / 8 * 8}, h.type());
   in.q = proj_.Part(mixed, kQ);
   in.k = proj_.Part(mixed, kK);
   in.v = proj_.Part(mixed, kV);
+  const at::Tensor o = EmptyOn({pass.tokens, spec_.value_heads * spec_.value_dim}, h.type());
+  if (pass.decode() && Step(y, mixed, o, pass, nats)) return o;
+  Mix(y, mixed, in, pass);
+  Recur(in, o, pass, nats);
+  return o;
+}
+
+bool DeltaBranch::Step(const at::Tensor& y, const at::Tensor& mixed, const at::Tensor& o,
+                       const Pass& pass, const kernels::cuda::NatsDelta* nats) const {
+  if (!qkv_conv_.defined() || !spec_.conv || spec_.qk_norm != DeltaNetSpec::QkNorm::kL2 ||
+      spec_.heads != spec_.value_heads) {
+    return false;
+  }
+  kernels::cuda::DeltaStepArgs args;
+  args.dtype = DTypeOfTensor(y);
+  args.x = y.data_ptr();
+  args.x_stride = y.stride(0);
+  args.q_at = proj_.begin(kQ);
+  args.k_at = proj_.begin(kK);
+  args.v_at = proj_.begin(kV);
+  if (!qkv_conv_.Describe(args, pass)) return false;
+  if (nats != nullptr) {  // attention reads them
+    args.mixed = mixed.data_ptr();
+    args.mixed_stride = mixed.stride(0);
+  }
+  if (spec_.decay) {
+    const at::Tensor a = proj_.Part(y, kA);
+    args.a = a.data_ptr();
+    args.a_stride = a.stride(0);
+    args.negative_a = negative_a_.data_ptr<float>();
+    args.dt_bias = dt_bias_.data_ptr<float>();
+  }
+  if (spec_.use_beta) {
+    const at::Tensor b = proj_.Part(y, kB);
+    args.b = b.data_ptr();
+    args.b_stride = b.stride(0);
+  }
+  args.beta_scale = spec_.negative_eigenvalues ? 2 : 1;
+  args.o = o.data_ptr();
+  args.o_stride = o.stride(0);
+  args.state = pass.pool->fixed(state_);
+  args.slots = pass.slots;
+  args.nats = nats;
+  args.positions = pass.positions;
+  args.sequences = pass.sequences;
+  args.heads = spec_.heads;
+  args.key_dim = spec_.key_dim;
+  args.value_dim = spec_.value_dim;
+  args.scale = 1.0 / std::sqrt(static_cast<double>(spec_.key_dim));
+  if (!kernels::cuda::DeltaStepFits(args)) return false;
+  kernels::cuda::RunDeltaStep(args, pass.stream);
+  return true;
+}
+
+void DeltaBranch::Mix(const at::Tensor& y, const at::Tensor& mixed, Inputs& in,
+                      const Pass& pass) const {
+  const int64_t values = proj_.begin(kV);
   if (qkv_conv_.defined()) {
     const int64_t channels = qkv_conv_.channels();
     qkv_conv_.Into(Columns(y, 0, channels), Columns(mixed, 0, channels), pass);
@@ -55,10 +113,10 @@ DeltaBranch::Inputs DeltaBranch::Project(Hidden& h, const Pass& pass) const {
   }
   kernels::cuda::DeltaGateArgs gates;
   gates.dtype = DTypeOfTensor(y);
-  gates.rows = h.rows();
+  gates.rows = pass.tokens;
   gates.heads = spec_.value_heads;
   if (spec_.decay) {
-    in.g = EmptyOn({h.rows(), spec_.value_heads}, at::kFloat);
+    in.g = EmptyOn({pass.tokens, spec_.value_heads}, at::kFloat);
     const at::Tensor a = proj_.Part(y, kA);
     gates.a = a.data_ptr();
     gates.a_stride = a.stride(0);
@@ -68,21 +126,20 @@ DeltaBranch::Inputs DeltaBranch::Project(Hidden& h, const Pass& pass) const {
   }
   const double beta_scale = spec_.negative_eigenvalues ? 2 : 1;
   if (spec_.use_beta) {
-    in.beta = EmptyOn({h.rows(), spec_.value_heads}, at::kFloat);
+    in.beta = EmptyOn({pass.tokens, spec_.value_heads}, at::kFloat);
     const at::Tensor b = proj_.Part(y, kB);
     gates.b = b.data_ptr();
     gates.b_stride = b.stride(0);
     gates.beta_scale = beta_scale;
     gates.beta = in.beta.data_ptr<float>();
   } else if (spec_.negative_eigenvalues) {
-    in.beta = EmptyOn({h.rows(), spec_.value_heads}, at::kFloat).fill_(beta_scale);
+    in.beta = EmptyOn({pass.tokens, spec_.value_heads}, at::kFloat).fill_(beta_scale);
   }
   if (gates.a != nullptr || gates.b != nullptr) kernels::cuda::RunDeltaGates(gates, pass.stream);
-  return in;
 }
 
-at::Tensor DeltaBranch::Recur(const Inputs& inputs, const Pass& pass,
-                              const kernels::cuda::NatsDelta* nats) const {
+void DeltaBranch::Recur(const Inputs& inputs, const at::Tensor& o, const Pass& pass,
+                        const kernels::cuda::NatsDelta* nats) const {
   at::Tensor q = inputs.q, k = inputs.k;
   kernels::cuda::DeltaRuleArgs args;
   args.normalize_qk = spec_.qk_norm == DeltaNetSpec::QkNorm::kL2;
@@ -90,7 +147,6 @@ at::Tensor DeltaBranch::Recur(const Inputs& inputs, const Pass& pass,
     q = SumNormalized(q, spec_.key_dim);
     k = SumNormalized(k, spec_.key_dim);
   }
-  const at::Tensor o = EmptyOn({pass.tokens, spec_.value_heads * spec_.value_dim}, q.scalar_type());
   args.dtype = DTypeOfTensor(q);
   args.q = q.data_ptr();
   args.q_stride = q.stride(0);
@@ -116,7 +172,6 @@ at::Tensor DeltaBranch::Recur(const Inputs& inputs, const Pass& pass,
   const at::Tensor workspace = EmptyBytes(kernels::cuda::DeltaRuleWorkspaceBytes(args));
   args.workspace = workspace.data_ptr();
   kernels::cuda::RunDeltaRule(args, pass.stream);
-  return o;
 }
 
 namespace {
@@ -129,8 +184,8 @@ class DeltaNet final : public Mixer {
         o_proj_(context.Load({"o_proj"})) {}
 
   at::Tensor Forward(Hidden& h, const Pass& pass) const override {
-    const DeltaBranch::Inputs inputs = branch_.Project(h, pass);
-    const at::Tensor o = branch_.Recur(inputs, pass, nullptr);
+    DeltaBranch::Inputs inputs;
+    const at::Tensor o = branch_.Forward(h, pass, nullptr, inputs);
     if (inputs.gate.defined()) return o_proj_.OfHeadNormed(o_norm_, o, inputs.gate);
     o_norm_.Into(o, o);
     return o_proj_(o);

@@ -17,15 +17,22 @@ class DeltaBranch {
     at::Tensor gate;                 ///< output gate, undefined without one
     at::Tensor g, beta;              ///< float32 [tokens, value_heads]; undefined: none
   };
-  Inputs Project(Hidden& h, const Pass& pass) const;
-
-  /// The recurrence on normalised q and k: [tokens, value_heads * V].
-  at::Tensor Recur(const Inputs& inputs, const Pass& pass,
-                   const kernels::cuda::NatsDelta* nats) const;
+  /// The recurrence's outputs [tokens, value_heads * V]. A decode step may fill q, k and v only for
+  /// NAtS-L, and never g and beta.
+  at::Tensor Forward(Hidden& h, const Pass& pass, const kernels::cuda::NatsDelta* nats,
+                     Inputs& in) const;
 
   int64_t state_floats() const { return spec_.value_heads * spec_.key_dim * spec_.value_dim; }
 
  private:
+  /// A decode step in one kernel, from the projections `y` on; false where the sizes don't fit it.
+  bool Step(const at::Tensor& y, const at::Tensor& mixed, const at::Tensor& o, const Pass& pass,
+            const kernels::cuda::NatsDelta* nats) const;
+  /// Convolutions, activations and gates.
+  void Mix(const at::Tensor& y, const at::Tensor& mixed, Inputs& in, const Pass& pass) const;
+  void Recur(const Inputs& inputs, const at::Tensor& o, const Pass& pass,
+             const kernels::cuda::NatsDelta* nats) const;
+
   enum Part : size_t { kQ, kK, kV, kGate, kB, kA };
 
   DeltaNetSpec spec_;

@@ -8,6 +8,7 @@
 #include "model_adapters/native/cuda/engine_kernels.h"
 #include "model_adapters/native/cuda/mixers/delta_net.h"
 #include "model_adapters/native/cuda/mixers/paged.h"
+#include "model_adapters/native/cuda/nats_step.h"
 #include "model_adapters/native/state.h"
 
 namespace natsl::model_adapters::native::cuda {
@@ -29,7 +30,8 @@ class Nats final : public Mixer {
         o_proj_(context.Load({"o_proj"})),
         rope_(MakeRope(spec.attention_rope)) {
     paged_.lists = context.pool.AddLists(spec.nats_heads, spec.attention_heads / spec.nats_heads,
-                                         key_dim_, value_dim_, context.loader.dtype());
+                                         key_dim_, value_dim_, context.loader.dtype(),
+                                         /*selected=*/true);
     paged_.groups = spec.nats_heads;
     paged_.query_heads = spec.attention_heads;
     paged_.scale = 1.0 / std::sqrt(static_cast<double>(key_dim_));
@@ -57,39 +59,73 @@ class Nats final : public Mixer {
   }
 
   at::Tensor Forward(Hidden& h, const Pass& pass) const override {
+    if (pass.decode()) return Step(h, pass);
     const at::Tensor softmax = Choose(h.tensor(), pass);
-    const DeltaBranch::Inputs in = branch_.Project(h, pass);
-    const at::Tensor attention =
-        EmptyOn({pass.tokens, spec_.attention_heads * value_dim_}, h.type());
+    const kernels::cuda::NatsDelta nats = Branch(softmax, pass);
+    DeltaBranch::Inputs in;
+    const at::Tensor delta = branch_.Forward(h, pass, &nats, in);
+    const at::Tensor attention = EmptyOn(delta.sizes(), h.type());
     at::Tensor q, k;
     const at::Tensor v = spec_.attention_after_conv ? in.v : in.raw_v;
     QueriesAndKeys(in, pass, q, k);
-    at::Tensor memory;
-    kernels::cuda::ChunkPages pages;
     const kernels::cuda::PageTable table = pass.pool->table(paged_.lists);
-    if (pass.decode()) {
-      paged_.Step(q, k, v, attention, pass);
-    } else {
-      pages = paged_.LayOut(pass, memory);
-      kernels::cuda::RunRouteChunks(*pass.plan, softmax.data_ptr<uint8_t>(), pass.lists, table,
-                                    pages, pass.stream);
-      paged_.Store(k, v, pages, pass);
-      paged_.Prefill(q, k, v, attention, pages, pass);
-    }
-    const at::Tensor delta = Recur(in, softmax, pass);
-    if (pass.decode()) {
-      kernels::cuda::RunCloseChunks(pass.positions, softmax.data_ptr<uint8_t>(), pass.lists,
-                                    pass.sequences, table, pass.stream);
-    } else {
-      kernels::cuda::RunReleasePages(pages.released, pass.sequences * paged_.groups, table,
-                                     pass.stream);
-    }
+    at::Tensor memory;
+    const kernels::cuda::ChunkPages pages = paged_.LayOut(pass, memory);
+    kernels::cuda::RunRouteChunks(*pass.plan, softmax.data_ptr<uint8_t>(), pass.lists, table, pages,
+                                  pass.stream);
+    paged_.Store(k, v, pages, pass);
+    paged_.Prefill(q, k, v, attention, pages, pass);
+    kernels::cuda::RunReleasePages(pages.released, pass.sequences * paged_.groups, table,
+                                   pass.stream);
     return o_proj_(Merge(in, delta, attention, pass));
   }
 
  private:
+  at::Tensor Step(Hidden& h, const Pass& pass) const {
+    at::Tensor softmax = ChooseStep(h, pass);
+    if (!softmax.defined()) softmax = Choose(h.tensor(), pass);
+    const kernels::cuda::NatsDelta nats = Branch(softmax, pass);
+    DeltaBranch::Inputs in;
+    const at::Tensor delta = branch_.Forward(h, pass, &nats, in);
+    const at::Tensor attention = EmptyOn(delta.sizes(), h.type());
+    PagedAttention::Heads heads;
+    if (q_norm_.defined()) heads = {&q_norm_, &k_norm_, nullptr};
+    if (rope_) heads.rope = &*rope_;
+    const bool conv = spec_.attention_after_conv, join = !in.gate.defined();
+    const PagedAttention::Parts parts =
+        paged_.Step(conv ? in.q : in.raw_q, conv ? in.k : in.raw_k, conv ? in.v : in.raw_v,
+                    attention, heads, pass, join);
+    if (!join) return o_proj_(MergeStep(in, delta, attention, parts, softmax, pass));
+    kernels::cuda::RunCloseChunks(pass.positions, softmax.data_ptr<uint8_t>(), pass.lists,
+                                  pass.sequences, pass.pool->table(paged_.lists), pass.stream);
+    return o_proj_(Merge(in, delta, attention, pass));
+  }
+
   int64_t ChoiceRows(const Pass& pass) const {
     return pass.decode() ? pass.sequences : pass.plan->max_chunks;
+  }
+
+  // A step's choices in one kernel; undefined where the sizes don't fit it.
+  at::Tensor ChooseStep(const Hidden& h, const Pass& pass) const {
+    RouteStepArgs args;
+    args.heads = spec_.nats_heads;
+    if (!h.Describe(args.input) || !RouteStepFits(args)) return {};
+    const at::Tensor softmax = EmptyOn({pass.sequences, spec_.nats_heads}, at::kByte);
+    args.score_weight = score_.weight().data_ptr();
+    args.score_bias = DataOrNull(score_.bias());
+    args.positions = pass.positions;
+    args.slots = pass.slots;
+    args.pooled = pass.pool->fixed(pooled_);
+    args.layer = layer_;
+    args.forced_share = pass.choices->forced_share.value_or(-1);
+    args.softmax = softmax.data_ptr<uint8_t>();
+    args.counts = CountsOf(pass);
+    RunRouteStep(args, pass.stream);
+    return softmax;
+  }
+
+  unsigned long long* CountsOf(const Pass& pass) const {
+    return pass.choices->counts + layer_ * pass.choices->most_heads * 2;
   }
 
   // [chunks, heads]: 1 where softmax attention keeps the chunk.
@@ -139,7 +175,7 @@ class Nats final : public Mixer {
     count.rows = rows;
     count.heads = spec_.nats_heads;
     count.softmax = softmax.data_ptr<uint8_t>();
-    count.counts = pass.choices->counts + layer_ * pass.choices->most_heads * 2;
+    count.counts = CountsOf(pass);
     RunCountChoices(count, pass.stream);
     return softmax;
   }
@@ -187,8 +223,8 @@ class Nats final : public Mixer {
     rope_->Apply(k, key_dim_, pass);
   }
 
-  at::Tensor Recur(const DeltaBranch::Inputs& in, const at::Tensor& softmax,
-                   const Pass& pass) const {
+  // What the linear branch needs to know of the choices.
+  kernels::cuda::NatsDelta Branch(const at::Tensor& softmax, const Pass& pass) const {
     kernels::cuda::NatsDelta nats;
     nats.chunk_start = pass.pool->fixed(chunk_start_);
     nats.chunk_log_decay = pass.pool->fixed(chunk_decay_);
@@ -198,7 +234,39 @@ class Nats final : public Mixer {
     nats.own_chunk = spec_.own_chunk == NatsSpec::OwnChunk::kAttention
                          ? kernels::OwnChunkRule::kPastOnly
                          : kernels::OwnChunkRule::kAll;
-    return branch_.Recur(in, pass, &nats);
+    return nats;
+  }
+
+  at::Tensor MergeStep(const DeltaBranch::Inputs& in, const at::Tensor& delta,
+                       const at::Tensor& attention, const PagedAttention::Parts& parts,
+                       const at::Tensor& softmax, const Pass& pass) const {
+    const at::Tensor y = at::empty_like(delta);
+    MergeStepArgs args;
+    args.dtype = DTypeOfTensor(delta);
+    args.parts = reinterpret_cast<const float*>(parts.memory.data_ptr());
+    args.splits = parts.splits;
+    args.attention = attention.data_ptr();
+    args.delta = delta.data_ptr();
+    args.gate = in.gate.data_ptr();
+    args.gate_stride = in.gate.stride(0);
+    args.q = in.q.data_ptr();
+    args.q_stride = in.q.stride(0);
+    args.mix_weight = mix_.weight().data_ptr();
+    args.mix_bias = DataOrNull(mix_.bias());
+    args.mix_in = mix_.weight().size(1);
+    args.delta_weight = delta_weight_.data_ptr<float>();
+    args.attention_weight = attention_weight_.data_ptr<float>();
+    args.eps = spec_.delta.output_norm.eps;
+    args.y = y.data_ptr();
+    args.sequences = pass.sequences;
+    args.heads = spec_.attention_heads;
+    args.width = value_dim_;
+    args.positions = pass.positions;
+    args.softmax = softmax.data_ptr<uint8_t>();
+    args.lists = pass.lists;
+    args.table = pass.pool->table(paged_.lists);
+    RunMergeStep(args, pass.stream);
+    return y;
   }
 
   at::Tensor Merge(const DeltaBranch::Inputs& in, const at::Tensor& delta,

@@ -47,25 +47,49 @@ void PagedAttention::Prefill(const at::Tensor& q, const at::Tensor& k, const at:
   kernels::cuda::RunPrefillAttention(args, pass.stream);
 }
 
-void PagedAttention::Step(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                          const at::Tensor& o, const Pass& pass) const {
-  kernels::cuda::AppendKvArgs append;
-  append.pool = pass.pool->kv(lists);
-  append.table = pass.pool->table(lists);
-  append.slots = pass.lists;
-  append.k = k.data_ptr();
-  append.k_stride = k.stride(0);
-  append.v = v.data_ptr();
-  append.v_stride = v.stride(0);
-  append.sequences = pass.sequences;
-  kernels::cuda::RunAppendKv(append, pass.stream);
+PagedAttention::Parts PagedAttention::Step(const at::Tensor& q, const at::Tensor& k,
+                                           const at::Tensor& v, const at::Tensor& o,
+                                           const Heads& heads, const Pass& pass, bool join) const {
+  kernels::cuda::AttentionStepArgs step;
+  step.pool = pass.pool->kv(lists);
+  step.table = pass.pool->table(lists);
+  step.slots = pass.lists;
+  step.v = v.data_ptr();
+  step.v_stride = v.stride(0);
+  step.sequences = pass.sequences;
+  const int64_t key_dim = step.pool.key_dim;
+  at::Tensor queries = q, keys = k;
+  if (heads.q_norm != nullptr) {
+    const auto of_q = heads.q_norm->AsHeadRms(key_dim), of_k = heads.k_norm->AsHeadRms(key_dim);
+    if (of_q && of_k && of_q->one_plus == of_k->one_plus) {
+      step.normalize = true;
+      step.one_plus = of_q->one_plus;
+      step.q_weight = of_q->weight;
+      step.k_weight = of_k->weight;
+      step.q_eps = of_q->eps;
+      step.k_eps = of_k->eps;
+    } else {
+      queries = (*heads.q_norm)(q);
+      keys = (*heads.k_norm)(k);
+    }
+  }
+  if (heads.rope != nullptr) heads.rope->Describe(step);
+  step.positions = pass.positions;
+  step.k = keys.data_ptr();
+  step.k_stride = keys.stride(0);
+  step.q = queries.data_ptr();
+  step.q_stride = queries.stride(0);
+  const at::Tensor prepared = EmptyOn({pass.sequences, query_heads * key_dim}, q.scalar_type());
+  step.q_out = prepared.data_ptr();
+  step.query_heads = query_heads;
+  kernels::cuda::RunAttentionStep(step, pass.stream);
 
   kernels::cuda::DecodeAttentionArgs args;
-  args.pool = append.pool;
-  args.table = append.table;
+  args.pool = step.pool;
+  args.table = step.table;
   args.slots = pass.lists;
-  args.q = q.data_ptr();
-  args.q_stride = q.stride(0);
+  args.q = prepared.data_ptr();
+  args.q_stride = prepared.stride(0);
   args.o = o.data_ptr();
   args.o_stride = o.stride(0);
   args.sequences = pass.sequences;
@@ -73,9 +97,13 @@ void PagedAttention::Step(const at::Tensor& q, const at::Tensor& k, const at::Te
   args.window = window;
   args.scale = scale;
   args.skip_own_chunk = own_chunk ? nullptr : pass.positions;
-  const at::Tensor workspace = EmptyBytes(kernels::cuda::DecodeAttentionWorkspaceBytes(args));
-  args.workspace = workspace.data_ptr();
+  args.parts_only = !join;
+  Parts parts;
+  parts.memory = EmptyBytes(kernels::cuda::DecodeAttentionWorkspaceBytes(args));
+  parts.splits = kernels::cuda::DecodeAttentionSplits(args);
+  args.workspace = parts.memory.data_ptr();
   kernels::cuda::RunDecodeAttention(args, pass.stream);
+  return parts;
 }
 
 }  // namespace natsl::model_adapters::native::cuda

@@ -2,8 +2,7 @@
 #pragma once
 
 #include "kernels/cuda/attention.h"
-#include "model_adapters/native/cuda/pass.h"
-#include "model_adapters/native/cuda/tensors.h"
+#include "model_adapters/native/cuda/ops.h"
 
 namespace natsl::model_adapters::native::cuda {
 
@@ -21,9 +20,21 @@ struct PagedAttention {
   /// After Store.
   void Prefill(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const at::Tensor& o,
                const kernels::cuda::ChunkPages& pages, const Pass& pass) const;
-  /// Appends the step's keys and values, then attends.
-  void Step(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const at::Tensor& o,
-            const Pass& pass) const;
+
+  /// What happens to the heads of q and k before a step's attention; null: nothing.
+  struct Heads {
+    const Norm *q_norm = nullptr, *k_norm = nullptr;
+    const Rope* rope = nullptr;
+  };
+  /// The parts of a step's attention where they are left to be joined; `splits` is 1 where `o` has
+  /// the result.
+  struct Parts {
+    at::Tensor memory;
+    int64_t splits = 1;
+  };
+  /// Norms and rotates q and k, appends the step's keys and values, attends.
+  Parts Step(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const at::Tensor& o,
+             const Heads& heads, const Pass& pass, bool join = true) const;
 };
 
 }  // namespace natsl::model_adapters::native::cuda

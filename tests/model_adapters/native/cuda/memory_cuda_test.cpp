@@ -1,0 +1,114 @@
+// Memory on the device: states lengthened without computing them, passes halved where it is short.
+#include <cmath>
+
+#include "tests/model_adapters/native/cuda/cuda_tests.h"
+
+namespace natsl::model_adapters::native::cuda {
+namespace {
+
+constexpr int64_t kShort = 200, kLong = kShort + 64 * 10;
+
+class CudaGrow : public testing::TestWithParam<TinyModel> {
+ protected:
+  void SetUp() override { NATSL_NEEDS_GPU(); }
+};
+
+TEST_P(CudaGrow, IsAsLargeAsAComputedStateAndGoesOn) {
+  OpenOptions options = OnDevice();
+  options.forced_softmax_share = 1;  // NAtS-L keeps every chunk
+  const auto model = OpenTinyOnDevice(GetParam(), options);
+  const auto grown = model->NewSession(2), computed = model->NewSession(2);
+  grown->Prefill(RandomIds(2 * kShort, 1));
+  const std::unique_ptr<Session> before = grown->Fork();
+  ASSERT_TRUE(grown->GrowSynthetic(kLong));
+  computed->Prefill(RandomIds(2 * kLong, 1));
+  EXPECT_EQ(grown->length(), kLong);
+  EXPECT_EQ(grown->StateBytes().kv, computed->StateBytes().kv);
+  EXPECT_EQ(grown->StateBytes().recurrent, computed->StateBytes().recurrent);
+  EXPECT_EQ(grown->StateBytes().convolution, computed->StateBytes().convolution);
+  grown->Decode(70);  // over a page's end
+  computed->Decode(70);
+  EXPECT_EQ(grown->length(), kLong + 70);
+  EXPECT_EQ(grown->StateBytes().total(), computed->StateBytes().total());
+  for (const float log_prob : grown->NextLogProbs()) ASSERT_TRUE(std::isfinite(log_prob));
+  // The fork keeps its own length and state.
+  EXPECT_EQ(before->length(), kShort);
+  const auto fresh = model->NewSession(2);
+  fresh->Prefill(RandomIds(2 * kShort, 1));
+  before->Decode(1);
+  fresh->Decode(1);
+  EXPECT_EQ(before->NextLogProbs(), fresh->NextLogProbs());
+}
+
+TEST_P(CudaGrow, RefusesWhatItCantDo) {
+  const auto model = OpenTinyOnDevice(GetParam());
+  const auto session = model->NewSession(1);
+  session->Prefill(RandomIds(10, 1));
+  EXPECT_FALSE(session->GrowSynthetic(74));  // no whole page yet
+  session->Prefill(RandomIds(90, 1));
+  EXPECT_FALSE(session->GrowSynthetic(99));
+  EXPECT_FALSE(session->GrowSynthetic(120));
+  EXPECT_EQ(session->length(), 100);
+  EXPECT_TRUE(session->GrowSynthetic(164));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CudaGrow, testing::ValuesIn(TinyModels()),
+                         [](const auto& test) { return std::string(test.param.name); });
+
+class CudaMemory : public testing::Test {
+ protected:
+  void SetUp() override { NATSL_NEEDS_GPU(); }
+};
+
+std::string SettingOf(const TokenModel& model, const std::string& name) {
+  for (const auto& [key, value] : model.Info().settings) {
+    if (key == name) return value;
+  }
+  return "";
+}
+
+// Long sequences in one batch, and one sequence longer than a pass can be.
+TEST_F(CudaMemory, PassesAreHalvedWhereMemoryIsShort) {
+  OpenOptions options = OnDevice();
+  options.batch_tokens = 65536;
+  const auto model = OpenTinyOnDevice(Tiny("gated_deltanet"), options);
+  std::vector<TokenScoreRequest> requests;
+  for (const int64_t length : {15000, 16000, 9000, 60000}) {
+    requests.push_back({RandomIds(length, static_cast<uint64_t>(length)), length - 20});
+  }
+  std::vector<TokenScore> expected(requests.size()), scores(requests.size());
+  CountingListener listener;
+  model->Score(requests, expected, listener);
+  EXPECT_EQ(SettingOf(*model, "halved_passes"), "");
+  model->LimitMemory(int64_t{64} << 20);
+  model->Score(requests, scores, listener);
+  model->LimitMemory(int64_t{1} << 50);
+  EXPECT_NE(SettingOf(*model, "halved_passes"), "");
+  EXPECT_NE(SettingOf(*model, "halved_pass_tokens"), "");
+  for (size_t i = 0; i < requests.size(); ++i) {
+    ASSERT_EQ(scores[i].log_probs.size(), expected[i].log_probs.size());
+    EXPECT_LE(Compare(scores[i].log_probs, expected[i].log_probs).largest, 2e-4) << i;
+  }
+}
+
+TEST_F(CudaMemory, TooLittleForAnyPassIsSaid) {
+  const auto model = OpenTinyOnDevice(Tiny("transformer"));
+  model->LimitMemory(0);
+  const TokenScoreRequest request = {RandomIds(30000, 1), 1};
+  TokenScore score;
+  CountingListener listener;
+  std::string message;
+  try {
+    model->Score(std::span(&request, 1), std::span(&score, 1), listener);
+  } catch (const Error& error) {
+    message = error.what();
+  }
+  model->LimitMemory(int64_t{1} << 50);
+  EXPECT_NE(message.find("full"), std::string::npos) << message;
+  // The model goes on once there is memory.
+  model->Score(std::span(&request, 1), std::span(&score, 1), listener);
+  EXPECT_EQ(score.log_probs.size(), 29999u);
+}
+
+}  // namespace
+}  // namespace natsl::model_adapters::native::cuda
