@@ -29,7 +29,9 @@ struct Segment {
 /// sequence is -1 where entry `z` is unused.
 __device__ inline Segment FindSegment(const Chunked& a, int64_t z) {
   Segment segment;
-  int64_t low = 0, high = a.plan.sequences;
+  // Sequences in one segment each have the entry of their number: no search.
+  int64_t low = a.split ? 0 : z, high = a.split ? a.plan.sequences : z;
+  if (low >= a.plan.sequences) return segment;
   while (high - low > 1) {
     const int64_t middle = (low + high) / 2;
     (FirstSegment(a, middle) <= z ? low : high) = middle;
@@ -37,7 +39,7 @@ __device__ inline Segment FindSegment(const Chunked& a, int64_t z) {
   segment.first_chunk = a.plan.sequence_chunk[low];
   segment.chunks = a.plan.sequence_chunk[low + 1] - segment.first_chunk;
   segment.count = (segment.chunks + a.chunks_per_segment - 1) / a.chunks_per_segment;
-  segment.index = z - FirstSegment(a, low);
+  segment.index = a.split ? z - FirstSegment(a, low) : 0;
   if (segment.index < 0 || segment.index >= segment.count) return segment;
   segment.sequence = low;
   segment.begin = segment.index * a.chunks_per_segment;
@@ -183,65 +185,107 @@ __global__ void __launch_bounds__(256, 1) WalkKernel(Chunked a, int stages) {
   const uint32_t base = SharedAddress(shared);
   const int value_columns = static_cast<int>(min(int64_t{columns}, width - column0));
 
-  // A chunk's copies, in steps that a thread issues one by one between its products: a 16-byte
-  // piece of a row of each key tile, of the scores, of the values, and of the decays.
+  // A thread copies one 16-byte piece of every key_step-th row of the key tiles, and of every 16th
+  // row of the value tile.
   const int key_step = threads / kPieces, key_row = thread / kPieces, key_piece = thread % kPieces;
   const int value_row = thread / value_pieces, value_piece = thread % value_pieces;
-  const int key_copies = (64 + key_step - 1) / key_step;
-  const int score_copies = kOutputs ? 512 / threads : 0;
-  const int copies = key_copies + score_copies + 1 + (transfer ? 0 : 4);
-  const auto copy = [&](int64_t chunk, int step) {
-    const uint32_t stage =
-        base + static_cast<uint32_t>(static_cast<int>(chunk - begin) % stages * stage_bytes);
-    const int64_t tile = (segment.first_chunk + chunk) * a.heads + head;
-    if (step < key_copies) {
-      const int r = key_row + step * key_step;
-      if (key_row >= key_step || r >= 64) return;
-      const uint32_t at = stage + TileOffset(r, key_piece, kPieces);
-      const int64_t in_tile = tile * 64 * K + r * K + key_piece * 8;
-      if (kDelta) CopyAsync16(at + Layout::kW, static_cast<const bf16*>(a.w) + in_tile, true);
-      if (kVector) {
-        if (kOutputs) {
-          CopyAsync16(at + Layout::kQ, static_cast<const bf16*>(a.q_tiles) + in_tile, true);
+  const auto load = [&](int64_t chunk) {
+    if (chunk < segment.end) {
+      const uint32_t stage =
+          base + static_cast<uint32_t>(static_cast<int>(chunk - begin) % stages * stage_bytes);
+      const int64_t tile = (segment.first_chunk + chunk) * a.heads + head;
+      const int64_t row = segment.row + segment.RowOf(chunk);
+      const int rows = segment.RowsOf(chunk);
+      if (key_row < key_step) {
+        const int64_t at_tile = tile * 64 * K + key_row * K + key_piece * 8;
+        const bf16* from_w = static_cast<const bf16*>(a.w) + at_tile;
+        const bf16* from_q = kVector ? static_cast<const bf16*>(a.q_tiles) + at_tile
+                                     : q + (row + key_row) * a.q_stride + key_piece * 8;
+        const bf16* from_k = kVector ? static_cast<const bf16*>(a.k_tiles) + at_tile
+                                     : k + (row + key_row) * a.k_stride + key_piece * 8;
+        for (int r = key_row; r < 64; r += key_step) {
+          const uint32_t at = stage + TileOffset(r, key_piece, kPieces);
+          const bool real = kVector || r < rows;
+          if (kDelta) CopyAsync16(at + Layout::kW, from_w, true);
+          if (kOutputs) CopyAsync16(at + Layout::kQ, real ? from_q : q, real);
+          CopyAsync16(at + Layout::kK, real ? from_k : k, real);
+          from_w += key_step * K;
+          from_q += kVector ? key_step * K : key_step * a.q_stride;
+          from_k += kVector ? key_step * K : key_step * a.k_stride;
         }
-        CopyAsync16(at + Layout::kK, static_cast<const bf16*>(a.k_tiles) + in_tile, true);
-      } else {
-        const bool real = r < segment.RowsOf(chunk);
-        const int64_t row = segment.row + segment.RowOf(chunk) + (real ? r : 0);
-        if (kOutputs) CopyAsync16(at + Layout::kQ, q + row * a.q_stride + key_piece * 8, real);
-        CopyAsync16(at + Layout::kK, k + row * a.k_stride + key_piece * 8, real);
       }
-      return;
-    }
-    step -= key_copies;
-    if (step < score_copies) {
-      const int r = thread / 8 + step * threads / 8;
-      CopyAsync16(stage + Layout::kP + TileOffset(r, thread % 8, 8),
-                  static_cast<const bf16*>(a.p) + tile * 64 * 64 + r * 64 + thread % 8 * 8, true);
-      return;
-    }
-    step -= score_copies;
-    if (step == 0) {
+      if (kOutputs) {
+        const bf16* from = static_cast<const bf16*>(a.p) + tile * 64 * 64 + thread * 8;
+        for (int r = thread / 8; r < 64; r += threads / 8, from += threads * 8) {
+          CopyAsync16(stage + Layout::kP + TileOffset(r, thread % 8, 8), from, true);
+        }
+      }
       constexpr int kDecayPieces = kVector ? K / 4 : kFactors / 4;
+      const float* decay = kVector ? a.decays + tile * K : a.factors + tile * kFactors;
       if (thread < kDecayPieces) {
-        const float* decay = kVector ? a.decays + tile * K : a.factors + tile * kFactors;
         CopyAsync16(stage + Layout::kDecay + thread * 16, decay + thread * 4, true);
       }
-      return;
+      if (!transfer) {
+        const int64_t stride = kDelta ? a.value_dim : a.v_stride;
+        const bf16* from = (kDelta ? static_cast<const bf16*>(a.u) + tile * 64 * a.value_dim
+                                   : v + row * a.v_stride) +
+                           value_row * stride + column0 + value_piece * 8;
+        const bool inside = value_piece * 8 < value_columns;
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          const int r = value_row + 16 * i;
+          const bool real = inside && (kDelta || r < rows);
+          CopyAsync16(stage + Layout::kU + TileOffset(r, value_piece, value_pieces),
+                      real ? from : v, real);
+          from += 16 * stride;
+        }
+      }
     }
-    const int r = value_row + 16 * (step - 1);
-    const bool real = value_piece * 8 < value_columns && (kDelta || r < segment.RowsOf(chunk));
-    const bf16* from = kDelta
-                           ? static_cast<const bf16*>(a.u) + (tile * 64 + r) * a.value_dim
-                           : v + (segment.row + segment.RowOf(chunk) + (real ? r : 0)) * a.v_stride;
-    CopyAsync16(stage + Layout::kU + TileOffset(r, value_piece, value_pieces),
-                from + (real ? column0 + value_piece * 8 : 0), real);
+    CommitCopies();
   };
 
-  for (int i = 0; i < stages - 1; ++i) {
-    for (int step = 0; begin + i < segment.end && step < copies; ++step) copy(begin + i, step);
-    CommitCopies();
-  }
+  for (int i = 0; i < stages - 1; ++i) load(begin + i);
+  // Outputs of the chunk's tokens from `first` on, transposed through the warp's own columns of the
+  // U tile, which nobody reads any more.
+  const auto write_outputs = [&](int64_t chunk, uint32_t offset, int first, const auto& out) {
+    constexpr int kSixteens = sizeof(out) / sizeof(out[0]) / 2;
+#pragma unroll
+    for (int i = 0; i < kSixteens; ++i) {
+      const uint32_t r[4] = {Pack(out[2 * i][0], out[2 * i][1]), Pack(out[2 * i][2], out[2 * i][3]),
+                             Pack(out[2 * i + 1][0], out[2 * i + 1][1]),
+                             Pack(out[2 * i + 1][2], out[2 * i + 1][3])};
+#if __CUDA_ARCH__ >= 900
+      asm volatile(
+          "stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1,%2,%3,%4};\n" ::"r"(PiecesFirst(
+              base + offset + Layout::kU, first + 16 * i, 2 * warp, value_pieces, lane)),
+          "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
+          : "memory");
+#else
+#pragma unroll
+      for (int m = 0; m < 4; ++m) {
+#pragma unroll
+        for (int e = 0; e < 2; ++e) {
+          const int token = first + 16 * i + 8 * (m / 2) + 2 * (lane % 4) + e;
+          unsigned char* at = shared + offset + Layout::kU +
+                              TileOffset(token, 2 * warp + m % 2, value_pieces) + lane / 4 * 2;
+          *reinterpret_cast<uint16_t*>(at) = static_cast<uint16_t>(r[m] >> (16 * e));
+        }
+      }
+#endif
+    }
+    __syncwarp();
+    const int rows = segment.RowsOf(chunk);
+    bf16* o = static_cast<bf16*>(a.o) + (segment.row + segment.RowOf(chunk)) * a.o_stride +
+              head * a.value_dim + column0 + warp * 16;
+#pragma unroll
+    for (int i = 0; i < kSixteens; ++i) {
+      const int token = first + 16 * i + lane / 2;
+      const uint4 data = *reinterpret_cast<const uint4*>(
+          shared + offset + Layout::kU + TileOffset(token, 2 * warp + lane % 2, value_pieces));
+      if (token < rows) *reinterpret_cast<uint4*>(o + token * a.o_stride + lane % 2 * 8) = data;
+    }
+  };
+
   float segment_decay = 1;  // vector decay: of key row `thread`
   bool returns = begin < segment.end && Returns(a, segment, begin, head);
   for (int64_t chunk = begin; chunk < segment.end; ++chunk) {
@@ -251,12 +295,7 @@ __global__ void __launch_bounds__(256, 1) WalkKernel(Chunked a, int stages) {
       WaitCopies<1>();
     }
     __syncthreads();
-    const int64_t ahead = chunk + stages - 1;
-    const int ahead_copies = ahead < segment.end ? copies : 0;
-    int copied = 0;
-    if (!(kDelta || kOutputs) || !live) {
-      for (; copied < ahead_copies; ++copied) copy(ahead, copied);
-    }
+    load(chunk + stages - 1);
     const uint32_t offset =
         static_cast<uint32_t>(static_cast<int>(chunk - begin) % stages * stage_bytes);
     const uint32_t stage = base + offset;
@@ -279,18 +318,21 @@ __global__ void __launch_bounds__(256, 1) WalkKernel(Chunked a, int stages) {
           }
         }
       }
-      // The state times rows of a tile, for the chunk's tokens.
-      const auto multiply_state = [&](uint32_t rows_of, float(&sum)[8][4]) {
+      // Of the delta rule both products with the state share its operands; else the outputs come in
+      // parts where the state leaves few registers.
+      constexpr int kParts = !kDelta && K > 192 ? 2 : 1, kTokens = 64 / kParts;
+      float seen[8][4], out[kTokens / 8][4];
+      const auto multiply_state = [&](bool outputs, int first) {
 #pragma unroll
         for (int j = 0; j < 8; ++j) {
 #pragma unroll
-          for (int e = 0; e < 4; ++e) sum[j][e] = 0;
+          for (int e = 0; e < 4; ++e) {
+            if (kDelta) seen[j][e] = 0;
+            if (j < kTokens / 8) out[j][e] = 0;
+          }
         }
 #pragma unroll
         for (int i = 0; i < K / 16; ++i) {
-          for (; copied < ahead_copies && copied * (K / 16) < copies * (i + 1); ++copied) {
-            copy(ahead, copied);
-          }
           const uint32_t operand[4] = {Pack(state[2 * i][0], state[2 * i][1]),
                                        Pack(state[2 * i][2], state[2 * i][3]),
                                        Pack(state[2 * i + 1][0], state[2 * i + 1][1]),
@@ -298,16 +340,27 @@ __global__ void __launch_bounds__(256, 1) WalkKernel(Chunked a, int stages) {
 #pragma unroll
           for (int n = 0; n < 4; ++n) {
             uint32_t b[4];
-            LoadMatrices(b, PiecesFirst(rows_of, 16 * n, 2 * i, kPieces, lane));
-            Mma(sum[2 * n], operand, b[0], b[1]);
-            Mma(sum[2 * n + 1], operand, b[2], b[3]);
+            if (kDelta) {
+              LoadMatrices(b, PiecesFirst(stage + Layout::kW, 16 * n, 2 * i, kPieces, lane));
+              Mma(seen[2 * n], operand, b[0], b[1]);
+              Mma(seen[2 * n + 1], operand, b[2], b[3]);
+            }
+            if (outputs && n < kTokens / 16) {
+              LoadMatrices(b,
+                           PiecesFirst(stage + Layout::kQ, first + 16 * n, 2 * i, kPieces, lane));
+              Mma(out[2 * n], operand, b[0], b[1]);
+              Mma(out[2 * n + 1], operand, b[2], b[3]);
+            }
           }
         }
       };
-      float seen[8][4], out[8][4];
-      if (kDelta) multiply_state(stage + Layout::kW, seen);
-      // Vn^T as the operand of the next products, and times e^(bn - b).
-      uint32_t update[4][4], aged[4][4];
+      if (kDelta) multiply_state(kOutputs, 0);
+      // Vn^T as the operand of the next products, and times e^(bn - b): of the delta rule kept from
+      // here on, else made when the state needs it.
+      uint32_t update[4][4], aged[kDelta ? 4 : 1][4];
+      const auto age_of = [&](int i, int m) {
+        return *reinterpret_cast<const float2*>(decay + 64 + 8 * (2 * i + m / 2) + 2 * (lane % 4));
+      };
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
         uint32_t values[4] = {0, 0, 0, 0};
@@ -317,31 +370,27 @@ __global__ void __launch_bounds__(256, 1) WalkKernel(Chunked a, int stages) {
         }
 #pragma unroll
         for (int m = 0; m < 4; ++m) {
+          update[i][m] = values[m];
+          if (!kDelta) continue;
           // Matrix m: rows m % 2 (value columns), tokens 16 i + 8 (m / 2).
           const int j = 2 * i + m / 2, e = m % 2 * 2;
           float2 value = Unpack(values[m]);
-          if (kDelta) {
-            value.x -= seen[j][e];
-            value.y -= seen[j][e + 1];
-            update[i][m] = Pack(value.x, value.y);
-          } else {
-            update[i][m] = values[m];
-          }
-          if (kVector) {
-            aged[i][m] = update[i][m];
-          } else {
-            const float2 age =
-                *reinterpret_cast<const float2*>(decay + 64 + 8 * j + 2 * (lane % 4));
-            aged[i][m] = Pack(value.x * age.x, value.y * age.y);
-          }
+          value.x -= seen[j][e];
+          value.y -= seen[j][e + 1];
+          const float2 age = age_of(i, m);
+          update[i][m] = Pack(value.x, value.y);
+          aged[kDelta ? i : 0][m] = Pack(value.x * age.x, value.y * age.y);
         }
       }
-      if (kOutputs) {
-        multiply_state(stage + Layout::kQ, out);
+#pragma unroll
+      for (int part = 0; kOutputs && part < kParts; ++part) {
+        const int first = part * kTokens;
+        if (!kDelta) multiply_state(true, first);
         if (!kVector) {
 #pragma unroll
-          for (int j = 0; j < 8; ++j) {
-            const float2 factor = *reinterpret_cast<const float2*>(decay + 8 * j + 2 * (lane % 4));
+          for (int j = 0; j < kTokens / 8; ++j) {
+            const float2 factor =
+                *reinterpret_cast<const float2*>(decay + first + 8 * j + 2 * (lane % 4));
             out[j][0] *= factor.x;
             out[j][1] *= factor.y;
             out[j][2] *= factor.x;
@@ -351,13 +400,15 @@ __global__ void __launch_bounds__(256, 1) WalkKernel(Chunked a, int stages) {
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
 #pragma unroll
-          for (int n = i; n < 4; ++n) {
+          for (int n = 0; n < kTokens / 16; ++n) {
+            if (first + 16 * n < 16 * i) continue;
             uint32_t b[4];
-            LoadMatrices(b, PiecesFirst(stage + Layout::kP, 16 * n, 2 * i, 8, lane));
+            LoadMatrices(b, PiecesFirst(stage + Layout::kP, first + 16 * n, 2 * i, 8, lane));
             Mma(out[2 * n], update[i], b[0], b[1]);
             Mma(out[2 * n + 1], update[i], b[2], b[3]);
           }
         }
+        if (kParts > 1) write_outputs(chunk, offset, first, out);
       }
       if (kDelta && goes_back) {
         if (chunk == 0 && segment.before > 0) {
@@ -393,56 +444,29 @@ __global__ void __launch_bounds__(256, 1) WalkKernel(Chunked a, int stages) {
         }
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
+          uint32_t operand[4];
+#pragma unroll
+          for (int m = 0; m < 4; ++m) {
+            if (kDelta) {
+              operand[m] = aged[kDelta ? i : 0][m];
+            } else if (kVector) {
+              operand[m] = update[i][m];
+            } else {
+              const float2 value = Unpack(update[i][m]), age = age_of(i, m);
+              operand[m] = Pack(value.x * age.x, value.y * age.y);
+            }
+          }
 #pragma unroll
           for (int n = 0; n < K / 16; ++n) {
             uint32_t b[4];
             LoadMatricesTransposed(b, RowsFirst(stage + Layout::kK, 16 * i, 2 * n, kPieces, lane));
-            Mma(state[2 * n], aged[i], b[0], b[1]);
-            Mma(state[2 * n + 1], aged[i], b[2], b[3]);
+            Mma(state[2 * n], operand, b[0], b[1]);
+            Mma(state[2 * n + 1], operand, b[2], b[3]);
           }
         }
       }
-      if (kOutputs) {
-        // Transposed through the warp's own columns of the U tile, which nobody reads any more.
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-          const uint32_t r[4] = {Pack(out[2 * i][0], out[2 * i][1]),
-                                 Pack(out[2 * i][2], out[2 * i][3]),
-                                 Pack(out[2 * i + 1][0], out[2 * i + 1][1]),
-                                 Pack(out[2 * i + 1][2], out[2 * i + 1][3])};
-#if __CUDA_ARCH__ >= 900
-          asm volatile(
-              "stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1,%2,%3,%4};\n" ::"r"(
-                  PiecesFirst(stage + Layout::kU, 16 * i, 2 * warp, value_pieces, lane)),
-              "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
-              : "memory");
-#else
-#pragma unroll
-          for (int m = 0; m < 4; ++m) {
-#pragma unroll
-            for (int e = 0; e < 2; ++e) {
-              const int token = 16 * i + 8 * (m / 2) + 2 * (lane % 4) + e;
-              unsigned char* at = shared + offset + Layout::kU +
-                                  TileOffset(token, 2 * warp + m % 2, value_pieces) + lane / 4 * 2;
-              *reinterpret_cast<uint16_t*>(at) = static_cast<uint16_t>(r[m] >> (16 * e));
-            }
-          }
-#endif
-        }
-        __syncwarp();
-        const int rows = segment.RowsOf(chunk);
-        bf16* o = static_cast<bf16*>(a.o) + (segment.row + segment.RowOf(chunk)) * a.o_stride +
-                  head * a.value_dim + column0 + warp * 16;
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-          const int token = 16 * i + lane / 2;
-          const uint4 data = *reinterpret_cast<const uint4*>(
-              shared + offset + Layout::kU + TileOffset(token, 2 * warp + lane % 2, value_pieces));
-          if (token < rows) *reinterpret_cast<uint4*>(o + token * a.o_stride + lane % 2 * 8) = data;
-        }
-      }
+      if (kOutputs && kParts == 1) write_outputs(chunk, offset, 0, out);
     }
-    CommitCopies();
   }
   if (kVector && !kOutputs && blockIdx.x == 0 && thread < K) {
     a.segment_decay[entry * K + thread] = segment_decay;

@@ -205,23 +205,36 @@ void PairSoftmax(const PairSoftmaxArgs& a, cudaStream_t stream) {
   });
 }
 
-template <typename T>
+// A thread rotates the same channels of all heads: their sines are the same.
+template <typename T, int N>
 void Rope(const RopeArgs& a, cudaStream_t stream) {
   const int64_t half = a.dims / 2;
-  OverRows<1>(
-      a.tokens, a.heads * half, "rope", stream, [a, half] __device__(int64_t row, int64_t i) {
-        const int64_t channel = i % half;
-        T* x = static_cast<T*>(a.x) + row * a.x_stride + i / half * a.head_dim + channel;
-        const float angle = static_cast<float>(a.positions[row]) * a.inverse_frequencies[channel];
-        float sine, cosine;
-        sincosf(angle, &sine, &cosine);
-        // The tables are rounded to the activations' type, as in the reference implementations.
-        sine = ToFloat(FromFloat<T>(sine * static_cast<float>(a.attention_factor)));
-        cosine = ToFloat(FromFloat<T>(cosine * static_cast<float>(a.attention_factor)));
-        const float x0 = ToFloat(x[0]), x1 = ToFloat(x[half]);
-        x[0] = FromFloat<T>(x0 * cosine - x1 * sine);
-        x[half] = FromFloat<T>(x0 * sine + x1 * cosine);
-      });
+  OverRows<N>(a.tokens, half, "rope", stream, [a, half] __device__(int64_t row, int64_t channel) {
+    float sine[N], cosine[N];
+#pragma unroll
+    for (int e = 0; e < N; ++e) {
+      const float angle = static_cast<float>(a.positions[row]) * a.inverse_frequencies[channel + e];
+      sincosf(angle, &sine[e], &cosine[e]);
+      // The tables are rounded to the activations' type, as in the reference implementations.
+      sine[e] = ToFloat(FromFloat<T>(sine[e] * static_cast<float>(a.attention_factor)));
+      cosine[e] = ToFloat(FromFloat<T>(cosine[e] * static_cast<float>(a.attention_factor)));
+    }
+    T* x = static_cast<T*>(a.x) + row * a.x_stride + channel;
+#pragma unroll 4
+    for (int64_t head = 0; head < a.heads; ++head, x += a.head_dim) {
+      float x0[N], x1[N];
+      Load<T, N>(x, x0);
+      Load<T, N>(x + half, x1);
+      float y0[N], y1[N];
+#pragma unroll
+      for (int e = 0; e < N; ++e) {
+        y0[e] = x0[e] * cosine[e] - x1[e] * sine[e];
+        y1[e] = x0[e] * sine[e] + x1[e] * cosine[e];
+      }
+      Store<T, N>(x, y0);
+      Store<T, N>(x + half, y1);
+    }
+  });
 }
 
 bool IsBFloat16(DType dtype) {
@@ -301,7 +314,16 @@ void RunPairSoftmax(const PairSoftmaxArgs& a, cudaStream_t stream) {
 }
 
 void RunRope(const RopeArgs& a, cudaStream_t stream) {
-  IsBFloat16(a.dtype) ? Rope<bf16>(a, stream) : Rope<float>(a, stream);
+  const bool half = IsBFloat16(a.dtype);
+  const int64_t n = half ? 8 : 4;
+  // Few rows rather have a thread a channel.
+  const bool vectors = a.tokens >= 256 && a.dims / 2 % n == 0 && a.head_dim % n == 0 &&
+                       Fits(a.x, a.x_stride, a.dtype);
+  if (half) {
+    vectors ? Rope<bf16, 8>(a, stream) : Rope<bf16, 1>(a, stream);
+  } else {
+    vectors ? Rope<float, 4>(a, stream) : Rope<float, 1>(a, stream);
+  }
 }
 
 }  // namespace natsl::kernels::cuda

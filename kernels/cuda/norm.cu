@@ -39,26 +39,31 @@ __global__ void __launch_bounds__(256) NormKernel(NormArgs a) {
   auto* sum_out = static_cast<T*>(a.sum) + row * a.groups * a.width + base;
   auto* y = static_cast<T*>(a.y) + row * a.y_stride + base;
 
+  // Everything is asked for before any of it is used or stored.
+  Vec<T, N> inputs[kItems], residuals[kItems], gates[kItems];
+#pragma unroll
+  for (int j = 0; j < kItems; ++j) {
+    const int64_t i = (j * kLanes + lane) * N;
+    if (!live || i >= a.width) continue;
+    inputs[j] = *reinterpret_cast<const Vec<T, N>*>(x + i);
+    if (a.residual != nullptr) residuals[j] = *reinterpret_cast<const Vec<T, N>*>(residual + i);
+    if (a.gate != nullptr) gates[j] = *reinterpret_cast<const Vec<T, N>*>(gate + i);
+  }
   float value[kItems][N], opened[kItems][N];
   float sum = 0, squares = 0;
 #pragma unroll
   for (int j = 0; j < kItems; ++j) {
     const int64_t i = (j * kLanes + lane) * N;
+    const bool inside = live && i < a.width;
 #pragma unroll
-    for (int e = 0; e < N; ++e) value[j][e] = 0;
-    if (!live || i >= a.width) continue;
-    Load<T, N>(x + i, value[j]);
-    if (a.residual != nullptr) {
-      float r[N];
-      Load<T, N>(residual + i, r);
-#pragma unroll
-      for (int e = 0; e < N; ++e) value[j][e] += r[e];
+    for (int e = 0; e < N; ++e) {
+      value[j][e] = inside ? ToFloat(inputs[j].v[e]) : 0.0f;
+      if (inside && a.residual != nullptr) value[j][e] += ToFloat(residuals[j].v[e]);
     }
-    if (a.sum != nullptr) Store<T, N>(sum_out + i, value[j]);
-    if (a.gate != nullptr) {
-      Load<T, N>(gate + i, opened[j]);
+    if (inside && a.sum != nullptr) Store<T, N>(sum_out + i, value[j]);
+    if (inside && a.gate != nullptr) {
 #pragma unroll
-      for (int e = 0; e < N; ++e) opened[j][e] = Silu(opened[j][e]);
+      for (int e = 0; e < N; ++e) opened[j][e] = Silu(ToFloat(gates[j].v[e]));
       if (a.gate_order == GateOrder::kGateFirst) {
 #pragma unroll
         for (int e = 0; e < N; ++e) value[j][e] *= opened[j][e];
@@ -179,6 +184,8 @@ void Launch(const NormArgs& a, bool vectors, cudaStream_t stream) {
     NormKernel<T, N, 16, 1><<<blocks(16), 256, 0, stream>>>(a);
   } else if (a.width <= 32 * N) {
     NormKernel<T, N, 32, 1><<<blocks(8), 256, 0, stream>>>(a);
+  } else if (a.width <= 64 * N) {
+    NormKernel<T, N, 32, 2><<<blocks(8), 256, 0, stream>>>(a);
   } else if (a.width <= 128 * N) {
     NormKernel<T, N, 32, 4><<<blocks(8), 256, 0, stream>>>(a);
   } else if (a.width <= 512 * N) {

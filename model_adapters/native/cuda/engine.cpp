@@ -104,8 +104,10 @@ int64_t Engine::TokensThatFit() const {
 
 void Engine::LimitMemory(int64_t bytes) {
   const auto device = static_cast<c10::DeviceIndex>(device_);
-  c10::cuda::CUDACachingAllocator::emptyCache();
+  last_ = Residual();
+  last_steps_.reset();
   reserved_tokens_ = 0;
+  c10::cuda::CUDACachingAllocator::emptyCache();
   const auto stats = c10::cuda::CUDACachingAllocator::getDeviceStats(device);
   constexpr auto kAll = static_cast<size_t>(c10::CachingAllocator::StatType::AGGREGATE);
   size_t free = 0, total = 0;

@@ -339,6 +339,18 @@ void Rope::Apply(const at::Tensor& x, int64_t head_dim, const Pass& pass) const 
   kernels::cuda::RunRope(args, pass.stream);
 }
 
+void Rope::ApplyBoth(const at::Tensor& q, const at::Tensor& k, int64_t head_dim,
+                     const Pass& pass) const {
+  const char* behind = static_cast<char*>(q.data_ptr()) + q.size(1) * q.element_size();
+  if (k.data_ptr() == behind && k.stride(0) == q.stride(0)) {
+    const at::Tensor both =
+        q.as_strided({q.size(0), q.size(1) + k.size(1)}, {q.stride(0), 1}, q.storage_offset());
+    return Apply(both, head_dim, pass);
+  }
+  Apply(q, head_dim, pass);
+  Apply(k, head_dim, pass);
+}
+
 void Rope::Describe(kernels::cuda::AttentionStepArgs& args) const {
   args.inverse_frequencies = inverse_frequencies_.data_ptr<float>();
   args.rotary_dims = 2 * inverse_frequencies_.numel();

@@ -150,6 +150,9 @@ class Rope {
   explicit Rope(const RopeSpec& spec);
   /// x [tokens, heads * head_dim], in place.
   void Apply(const at::Tensor& x, int64_t head_dim, const Pass& pass) const;
+  /// Of q and k, at once where they are neighbouring columns.
+  void ApplyBoth(const at::Tensor& q, const at::Tensor& k, int64_t head_dim,
+                 const Pass& pass) const;
   void Describe(kernels::cuda::AttentionStepArgs& args) const;
 
  private:

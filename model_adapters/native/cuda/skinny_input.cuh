@@ -304,22 +304,35 @@ __device__ void MakeInput(const SkinnyProductArgs& args, uint4* shared, int row_
     }
     return;
   }
+  // Two pieces are asked for before the first is used.
   const int pieces = static_cast<int>(args.in / N);
+  const bool gated = args.input == Input::kGated;
   for (int64_t r = 0; r < args.rows; ++r) {
-#pragma unroll 2
-    for (int p = static_cast<int>(threadIdx.x); p < pieces; p += kSkinnyThreads) {
-      uint4* target = shared + r * row_pieces + p;
-      if (args.input == Input::kPlain) {
-        *target = *reinterpret_cast<const uint4*>(static_cast<const T*>(args.x) +
-                                                  r * args.x_stride + p * N);
-        continue;
-      }
-      float v[N], gate[N];
-      Read<T>(args.x, r * args.x_stride + p * N, v);
-      Read<T>(args.gate, r * args.gate_stride + p * N, gate);
+    const T* x = static_cast<const T*>(args.x) + r * args.x_stride;
+    const T* gate = static_cast<const T*>(args.gate) + r * args.gate_stride;
+    for (int p = static_cast<int>(threadIdx.x); p < pieces; p += 2 * kSkinnyThreads) {
+      uint4 values[2], gates[2];
 #pragma unroll
-      for (int e = 0; e < N; ++e) v[e] = kernels::cuda::Silu(v[e]) * gate[e];
-      *target = Piece<T>::Narrow(v);
+      for (int i = 0; i < 2; ++i) {
+        const int at = p + i * kSkinnyThreads;
+        if (at >= pieces) continue;
+        values[i] = *reinterpret_cast<const uint4*>(x + at * N);
+        if (gated) gates[i] = *reinterpret_cast<const uint4*>(gate + at * N);
+      }
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        const int at = p + i * kSkinnyThreads;
+        if (at >= pieces) continue;
+        if (gated) {
+          float v[N], g[N];
+          Piece<T>::Widen(values[i], v);
+          Piece<T>::Widen(gates[i], g);
+#pragma unroll
+          for (int e = 0; e < N; ++e) v[e] = kernels::cuda::Silu(v[e]) * g[e];
+          values[i] = Piece<T>::Narrow(v);
+        }
+        shared[r * row_pieces + at] = values[i];
+      }
     }
   }
 }

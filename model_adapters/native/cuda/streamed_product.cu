@@ -102,8 +102,8 @@ __global__ void __launch_bounds__(kSkinnyThreads, 3)
       "@done bra STREAMED_DONE;\nbra STREAMED_WAIT;\nSTREAMED_DONE:\n}\n" ::"r"(barrier)
       : "memory");
 
-  float acc[kTiles][4] = {};
-  const int column = lane / 4;  // the input's row that this lane reads
+  float acc[2][kTiles][4] = {};  // in turn, for shorter chains
+  const int column = lane / 4;   // the input's row that this lane reads
   const char* mine =
       shared + layout.input + (column < batch ? column : 0) * row_bytes + lane % 4 * 4;
   uint32_t rows[kTiles];
@@ -112,16 +112,22 @@ __global__ void __launch_bounds__(kSkinnyThreads, 3)
     const int row = min(16 * t + lane % 16, count - 1);
     rows[t] = base + static_cast<uint32_t>(row * row_bytes + lane / 16 * 16);
   }
-#pragma unroll 4
-  for (int step = warp; step < in / 16; step += kSkinnyWarps) {
-    uint32_t b0 = *reinterpret_cast<const uint32_t*>(mine + step * 32);
-    uint32_t b1 = *reinterpret_cast<const uint32_t*>(mine + step * 32 + 16);
-    if (column >= batch) b0 = b1 = 0;
+  const int steps = in / 16;
+#pragma unroll 2
+  for (int step = warp; step < steps; step += 2 * kSkinnyWarps) {
 #pragma unroll
-    for (int t = 0; t < kTiles; ++t) {
-      uint32_t a[4];
-      kernels::cuda::LoadMatrices(a, rows[t] + static_cast<uint32_t>(step * 32));
-      kernels::cuda::Mma(acc[t], a, b0, b1);
+    for (int half = 0; half < 2; ++half) {
+      const int at = step + half * kSkinnyWarps;
+      if (at >= steps) break;
+      uint32_t b0 = *reinterpret_cast<const uint32_t*>(mine + at * 32);
+      uint32_t b1 = *reinterpret_cast<const uint32_t*>(mine + at * 32 + 16);
+      if (column >= batch) b0 = b1 = 0;
+#pragma unroll
+      for (int t = 0; t < kTiles; ++t) {
+        uint32_t a[4];
+        kernels::cuda::LoadMatrices(a, rows[t] + static_cast<uint32_t>(at * 32));
+        kernels::cuda::Mma(acc[half][t], a, b0, b1);
+      }
     }
   }
   // Sums [warp][input row][weight row].
@@ -132,7 +138,7 @@ __global__ void __launch_bounds__(kSkinnyThreads, 3)
 #pragma unroll
     for (int e = 0; e < 4; ++e) {
       const int n = 2 * (lane % 4) + e % 2, m = 16 * t + lane / 4 + e / 2 * 8;
-      if (n < batch) sums[(warp * batch + n) * kRows + m] = acc[t][e];
+      if (n < batch) sums[(warp * batch + n) * kRows + m] = acc[0][t][e] + acc[1][t][e];
     }
   }
   __syncthreads();

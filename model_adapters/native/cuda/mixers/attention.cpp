@@ -44,14 +44,7 @@ class Attention final : public Mixer {
       q_norm_.Into(q, q);
       k_norm_.Into(k, k);
     }
-    if (rope_) {
-      if (qkv_proj_.begin(1) == q.size(1)) {
-        rope_->Apply(Columns(qkv, 0, q.size(1) + k.size(1)), spec_.head_dim, pass);
-      } else {
-        rope_->Apply(q, spec_.head_dim, pass);
-        rope_->Apply(k, spec_.head_dim, pass);
-      }
-    }
+    if (rope_) rope_->ApplyBoth(q, k, spec_.head_dim, pass);
     at::Tensor memory;
     const kernels::cuda::ChunkPages pages = paged_.LayOut(pass, memory);
     kernels::cuda::RunPlanPages(*pass.plan, pass.lists, pass.pool->table(paged_.lists), pages,

@@ -67,8 +67,7 @@ class LinearAttention final : public Mixer {
     if (spec_.family == Family::kGla) g = GlaDecay(proj_.Part(y, kDecay), pass);
     if (spec_.family != Family::kRetNet) args.decay = kernels::DecayKind::kVectorPerToken;
     if (rope_) {
-      rope_->Apply(q, spec_.key_dim, pass);
-      rope_->Apply(k, spec_.key_dim, pass);
+      rope_->ApplyBoth(q, k, spec_.key_dim, pass);
     }
     args.g = g.data_ptr<float>();
     args.heads = args.q_heads = spec_.heads;

@@ -219,8 +219,7 @@ class Nats final : public Mixer {
       k = k.clone();
     }
     if (!rope_) return;
-    rope_->Apply(q, key_dim_, pass);
-    rope_->Apply(k, key_dim_, pass);
+    rope_->ApplyBoth(q, k, key_dim_, pass);
   }
 
   // What the linear branch needs to know of the choices.

@@ -1,6 +1,7 @@
 // Memory on the device: states lengthened without computing them, passes halved where it is short.
 #include <cmath>
 
+#include "core/error.h"
 #include "tests/model_adapters/native/cuda/cuda_tests.h"
 
 namespace natsl::model_adapters::native::cuda {
