@@ -54,7 +54,7 @@ PlannedVariant PlanOne(const LatencyOptions& options, const std::string& path,
   planned.storage.weight_bytes_each = model.dtype == "bfloat16" ? 2 : 4;
   // The CPU back-end keeps states in float32 whatever the weights are.
   planned.storage.state_bytes_each = cpu ? 4 : planned.storage.weight_bytes_each;
-  planned.storage.batch_tokens = model.batch_tokens;
+  planned.storage.batch_tokens = BatchTokens(model);
   planned.storage.softmax_share = share.value_or(1);
   latency::Variant& variant = planned.variant;
   variant.role = role;
@@ -219,7 +219,7 @@ std::unique_ptr<model_adapters::TokenModel> OpenVariant(const LatencyOptions& op
   open.device = options.model.device;
   open.dtype = options.model.dtype;
   open.threads = options.model.threads;
-  open.batch_tokens = options.model.batch_tokens;
+  open.batch_tokens = BatchTokens(options.model);
   open.max_length = options.model.max_length;
   open.random_weights_seed = options.model.random_weights;
   open.forced_softmax_share = variant.variant.softmax_share;

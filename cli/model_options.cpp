@@ -50,6 +50,11 @@ std::pair<ModelOptions, ModelOptions> CheckedParts(const ModelOptions& options) 
 
 }  // namespace
 
+int64_t BatchTokens(const ModelOptions& options) {
+  if (options.batch_tokens > 0) return options.batch_tokens;
+  return options.device.starts_with("cuda") ? 65536 : 8192;
+}
+
 void AddModelOptions(CLI::App& app, ModelOptions& options) {
   app.add_option("--model", options.model,
                  "Checkpoint folder; openai:URL[,model=NAME,...] a server; process:CMD a program; "
@@ -62,8 +67,9 @@ void AddModelOptions(CLI::App& app, ModelOptions& options) {
   app.add_option("--threads", options.threads, "CPU threads (0: all cores)")
       ->check(WholeNumber(0, 4096))
       ->capture_default_str();
-  app.add_option("--batch-tokens", options.batch_tokens, "Most tokens of one packed batch")
-      ->check(WholeNumber(1, int64_t{1} << 30))
+  app.add_option("--batch-tokens", options.batch_tokens,
+                 "Most tokens of one packed batch (0: 8192, on a GPU 65536)")
+      ->check(WholeNumber(0, int64_t{1} << 30))
       ->capture_default_str();
   app.add_option("--max-length", options.max_length,
                  "Tokens the model may read (default: the checkpoint's own)")
@@ -159,7 +165,7 @@ model_adapters::OpenOptions ToOpenOptions(const ModelOptions& options) {
   open.device = options.device;
   open.dtype = options.dtype;
   open.threads = options.threads;
-  open.batch_tokens = options.batch_tokens;
+  open.batch_tokens = BatchTokens(options);
   open.max_length = options.max_length;
   open.random_weights_seed = options.random_weights;
   open.share_prefixes = !options.no_prefix_sharing;

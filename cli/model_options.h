@@ -24,12 +24,15 @@ struct ModelOptions {
   std::string bos = "auto";
   std::string truncation = "left";
   int threads = 0;
-  int64_t batch_tokens = 8192;
+  int64_t batch_tokens = 0;  ///< 0: the device's own (BatchTokens)
   std::optional<int64_t> max_length;
   std::optional<uint64_t> random_weights;
   bool no_prefix_sharing = false;
   bool deterministic = false;
 };
+
+/// Most tokens of one packed batch: as given, else 8,192, on a GPU 65,536.
+int64_t BatchTokens(const ModelOptions& options);
 
 /// What the model reads: device, dtype, threads, ...
 void AddModelOptions(CLI::App& app, ModelOptions& options);

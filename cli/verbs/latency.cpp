@@ -117,7 +117,7 @@ class LatencyVerb {
     settings.depth_state = options_.depth_state;
     settings.ids = "random";
     settings.seed = options_.seed;
-    settings.batch_tokens = options_.model.batch_tokens;
+    settings.batch_tokens = BatchTokens(options_.model);
     settings.threads = options_.model.threads > 0 ? options_.model.threads : latency::UsableCores();
     for (const PlannedVariant& planned : variants_) record_.variants.push_back(planned.variant);
   }

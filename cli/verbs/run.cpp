@@ -257,7 +257,7 @@ class RunVerb {
       cache = std::make_unique<evaluators::ResponseCache>(
           options_.cache,
           evaluators::CacheScope(model_->Info(),
-                                 {{"batch-tokens", std::to_string(options_.model.batch_tokens)}}));
+                                 {{"batch-tokens", std::to_string(BatchTokens(options_.model))}}));
     }
     evaluators::ExecuteOptions execute;
     execute.journal = &journal;
