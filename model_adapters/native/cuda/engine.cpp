@@ -48,10 +48,6 @@ int64_t TokensOf(std::span<const RunnerPiece> pieces) {
   return tokens;
 }
 
-at::Tensor Joined(const at::Tensor& a, const at::Tensor& b) {
-  return a.defined() ? at::cat({a, b}) : a;
-}
-
 }  // namespace
 
 Engine::Engine(const ModelSpec& spec, const WeightSource& source, core::DType dtype, int device)
@@ -160,14 +156,24 @@ Residual Engine::RunHalves(std::span<const RunnerPiece> pieces,
     first[0].retain = true;
     second[0].ids = ids.subspan(half);
   }
-  std::vector<at::Tensor> hidden_first, hidden_second;
-  const bool hidden = hidden_states != nullptr;
-  const Residual a = Run(first, hidden ? &hidden_first : nullptr);
-  const Residual b = Run(second, hidden ? &hidden_second : nullptr);
-  for (size_t i = 0; i < hidden_first.size(); ++i) {
-    hidden_states->push_back(at::cat({hidden_first[i], hidden_second[i]}));
+  // The result has its memory before the halves look for theirs: nothing is joined at the end.
+  reserved_tokens_ = 0;
+  const int64_t tokens = TokensOf(pieces), width = network_->spec().hidden;
+  const at::ScalarType type = ScalarTypeOf(network_->dtype());
+  Residual joined{EmptyOn({tokens, width}, type), EmptyOn({tokens, width}, type)};
+  std::vector<at::Tensor> outputs[2];
+  int64_t done = 0;
+  for (const int half : {0, 1}) {
+    const Residual part =
+        Run(half == 0 ? first : second, hidden_states != nullptr ? &outputs[half] : nullptr);
+    joined.x.narrow(0, done, part.x.size(0)).copy_(part.x);
+    joined.add.narrow(0, done, part.x.size(0)).copy_(part.add);
+    done += part.x.size(0);
   }
-  return {Joined(a.x, b.x), Joined(a.add, b.add)};
+  for (size_t i = 0; i < outputs[0].size(); ++i) {
+    hidden_states->push_back(at::cat({outputs[0][i], outputs[1][i]}));
+  }
+  return joined;
 }
 
 void Engine::CheckIds(std::span<const TokenId> ids) const {

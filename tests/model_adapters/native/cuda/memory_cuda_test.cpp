@@ -61,6 +61,18 @@ class CudaMemory : public testing::Test {
   void SetUp() override { NATSL_NEEDS_GPU(); }
 };
 
+// The model's memory is limited as long as this lives.
+class Limit {
+ public:
+  Limit(NativeModel& model, int64_t bytes) : model_(model) { model.LimitMemory(bytes); }
+  ~Limit() { model_.LimitMemory(int64_t{1} << 50); }
+  Limit(const Limit&) = delete;
+  Limit& operator=(const Limit&) = delete;
+
+ private:
+  NativeModel& model_;
+};
+
 std::string SettingOf(const TokenModel& model, const std::string& name) {
   for (const auto& [key, value] : model.Info().settings) {
     if (key == name) return value;
@@ -81,9 +93,10 @@ TEST_F(CudaMemory, PassesAreHalvedWhereMemoryIsShort) {
   CountingListener listener;
   model->Score(requests, expected, listener);
   EXPECT_EQ(SettingOf(*model, "halved_passes"), "");
-  model->LimitMemory(int64_t{64} << 20);
-  model->Score(requests, scores, listener);
-  model->LimitMemory(int64_t{1} << 50);
+  {
+    const Limit limit(*model, int64_t{256} << 20);
+    model->Score(requests, scores, listener);
+  }
   EXPECT_NE(SettingOf(*model, "halved_passes"), "");
   EXPECT_NE(SettingOf(*model, "halved_pass_tokens"), "");
   for (size_t i = 0; i < requests.size(); ++i) {
@@ -94,17 +107,16 @@ TEST_F(CudaMemory, PassesAreHalvedWhereMemoryIsShort) {
 
 TEST_F(CudaMemory, TooLittleForAnyPassIsSaid) {
   const auto model = OpenTinyOnDevice(Tiny("transformer"));
-  model->LimitMemory(0);
   const TokenScoreRequest request = {RandomIds(30000, 1), 1};
   TokenScore score;
   CountingListener listener;
   std::string message;
   try {
+    const Limit limit(*model, 0);
     model->Score(std::span(&request, 1), std::span(&score, 1), listener);
   } catch (const Error& error) {
     message = error.what();
   }
-  model->LimitMemory(int64_t{1} << 50);
   EXPECT_NE(message.find("full"), std::string::npos) << message;
   // The model goes on once there is memory.
   model->Score(std::span(&request, 1), std::span(&score, 1), listener);
