@@ -2,8 +2,8 @@
 //
 // Prefill, a layer: RunPoolChunks -> the caller's product with the score weights -> RunChooseChunks
 // -> RunRouteChunks -> RunStoreKv -> RunPrefillAttention, RunDeltaRule -> RunReleasePages.
-// Decode: RunPoolStep -> product -> RunChooseStep; RunAttentionStep -> RunDecodeAttention, RunDeltaRule
-// -> RunCloseChunks.
+// Decode: the same with one row a sequence; RunAttentionStep -> RunDecodeAttention, RunDeltaRule ->
+// RunCloseChunks.
 #pragma once
 
 #include "kernels/cuda/attention.h"
