@@ -2,21 +2,20 @@
 #include "training/network.h"
 
 #include <ATen/ATen.h>
-#include <torch/csrc/autograd/custom_function.h>
+#include <ATen/core/grad_mode.h>
 
 #include "core/error.h"
 #include "model_adapters/spec/checkpoint.h"
 #include "training/layers/mixers.h"
 #include "training/layers/ops.h"
 #include "training/network_parameters.h"
+#include "training/operator.h"
 
 namespace natsl::training {
 namespace {
 
 using model_adapters::ModelSpec;
 using model_adapters::NatsSpec;
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
 
 constexpr std::string_view kFamilies[] = {"transformer", "gated_deltanet",
                                           "delta_net",   "gla",
@@ -40,18 +39,17 @@ void CheckSupported(const ModelSpec& spec) {
 }
 
 // All parameters in one type, as views of one buffer: a few kernels however many there are.
-struct RoundFunction : torch::autograd::Function<RoundFunction> {
-  static variable_list forward(AutogradContext*, at::TensorList masters, at::ScalarType dtype) {
-    return Copies(masters, dtype);
+class RoundOperator final : public Operator {
+ public:
+  explicit RoundOperator(at::ScalarType dtype) : dtype_(dtype) {}
+
+  Tensors Forward(const Tensors& masters, Tensors&) override { return Copies(masters, dtype_); }
+  Tensors Backward(const Tensors& gradients, const Tensors&) override {
+    return Copies(gradients, at::kFloat);
   }
 
-  static variable_list backward(AutogradContext*, variable_list gradients) {
-    variable_list results = Copies(gradients, at::kFloat);
-    results.emplace_back();
-    return results;
-  }
-
-  static variable_list Copies(at::TensorList sources, at::ScalarType dtype) {
+ private:
+  static Tensors Copies(const Tensors& sources, at::ScalarType dtype) {
     // Every copy starts where tensor cores like it.
     constexpr int64_t kAlignment = 64;
     const auto padded = [](int64_t n) { return (n + kAlignment - 1) / kAlignment * kAlignment; };
@@ -59,7 +57,7 @@ struct RoundFunction : torch::autograd::Function<RoundFunction> {
     for (const at::Tensor& source : sources) total += padded(source.numel());
     const at::AutoDispatchBelowADInplaceOrView plain;  // views of one buffer, unknown to autograd
     const at::Tensor buffer = at::empty({total}, sources[0].options().dtype(dtype));
-    variable_list copies;
+    Tensors copies;
     int64_t offset = 0;
     for (const at::Tensor& source : sources) {
       copies.push_back(buffer.narrow(0, offset, source.numel()).view(source.sizes()));
@@ -68,6 +66,8 @@ struct RoundFunction : torch::autograd::Function<RoundFunction> {
     at::_foreach_copy_(copies, sources);
     return copies;
   }
+
+  at::ScalarType dtype_;
 };
 
 }  // namespace
@@ -87,9 +87,9 @@ struct Network::Impl {
 
   TensorMap Rounded(at::ScalarType dtype) const {
     if (dtype == at::kFloat) return masters;
-    variable_list sources;
+    Tensors sources;
     for (const auto& [slot, master] : masters) sources.push_back(master);
-    const variable_list copies = RoundFunction::apply(at::TensorList(sources), dtype);
+    const Tensors copies = Apply(c10::make_intrusive<RoundOperator>(dtype), sources);
     TensorMap rounded;
     size_t next = 0;
     for (const auto& [slot, master] : masters) rounded.emplace(slot, copies[next++]);

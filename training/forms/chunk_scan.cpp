@@ -2,16 +2,13 @@
 #include "training/forms/chunk_scan.h"
 
 #include <ATen/ATen.h>
-#include <torch/csrc/autograd/custom_function.h>
 
 #include "training/forms/common.h"
 #include "training/layers/device_ops.h"
+#include "training/operator.h"
 
 namespace natsl::training {
 namespace {
-
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
 
 // Zeros, then each chunk's increment where the next chunk's state will be.
 at::Tensor ShiftedIncrements(const at::Tensor& increment, at::ScalarType state) {
@@ -79,16 +76,17 @@ at::Tensor EndGradients(const at::Tensor& gradient, const at::Tensor& erase,
   return extended.narrow(1, 1, chunks).to(gradient.scalar_type()).contiguous();
 }
 
-struct ErasingFunction : torch::autograd::Function<ErasingFunction> {
-  static at::Tensor forward(AutogradContext* context, const at::Tensor& erase,
-                            const at::Tensor& increment, const std::optional<at::Tensor>& decay) {
-    const at::Tensor states = StatesOf(erase, increment, decay.value_or(at::Tensor()));
-    context->save_for_backward({erase, decay.value_or(at::Tensor()), states});
-    return states;
+// (erase, increment, decay) → states.
+class ErasingOperator final : public Operator {
+ public:
+  Tensors Forward(const Tensors& in, Tensors& saved) override {
+    const at::Tensor &erase = in[0], &decay = in[2];
+    const at::Tensor states = StatesOf(erase, in[1], decay);
+    saved = {erase, decay, states};
+    return {states};
   }
 
-  static variable_list backward(AutogradContext* context, variable_list gradients) {
-    const variable_list saved = context->get_saved_variables();
+  Tensors Backward(const Tensors& gradients, const Tensors& saved) override {
     const at::Tensor &erase = saved[0], &decay = saved[1], &states = saved[2];
     const int64_t keys = states.size(2), values = states.size(3);
     const at::Tensor increment = EndGradients(gradients[0], erase, decay);
@@ -103,30 +101,29 @@ struct ErasingFunction : torch::autograd::Function<ErasingFunction> {
   }
 };
 
-struct DecayingFunction : torch::autograd::Function<DecayingFunction> {
-  static at::Tensor forward(AutogradContext* context, const at::Tensor& increment,
-                            const at::Tensor& decay) {
-    at::Tensor states = ShiftedIncrements(increment, StateType(increment.scalar_type()));
+// (increment, decay) → states.
+class DecayingOperator final : public Operator {
+ public:
+  Tensors Forward(const Tensors& in, Tensors& saved) override {
+    const at::Tensor &increment = in[0], &decay = in[1];
+    const at::Tensor states = ShiftedIncrements(increment, StateType(increment.scalar_type()));
     const at::Tensor rows = decay.unsqueeze(3);
     for (int64_t c = 0; c + 1 < increment.size(1); ++c) {
-      at::Tensor next = states.select(1, c + 1);
-      next.addcmul_(states.select(1, c), rows.select(1, c));
+      states.select(1, c + 1).addcmul_(states.select(1, c), rows.select(1, c));
     }
-    at::Tensor rounded = states.to(increment.scalar_type());
-    context->save_for_backward({decay, rounded});
-    return rounded;
+    const at::Tensor rounded = states.to(increment.scalar_type());
+    saved = {decay, rounded};
+    return {rounded};
   }
 
-  static variable_list backward(AutogradContext* context, variable_list gradients) {
-    const variable_list saved = context->get_saved_variables();
+  Tensors Backward(const Tensors& gradients, const Tensors& saved) override {
     const at::Tensor &decay = saved[0], &states = saved[1];
     const at::ScalarType state = decay.scalar_type();
     const int64_t chunks = states.size(1);
-    at::Tensor extended = ExtendedGradient(gradients[0], state);
+    const at::Tensor extended = ExtendedGradient(gradients[0], state);
     const at::Tensor rows = decay.unsqueeze(3);
     for (int64_t c = chunks - 2; c >= 0; --c) {
-      at::Tensor current = extended.select(1, c);
-      current.addcmul_(extended.select(1, c + 1), rows.select(1, c));
+      extended.select(1, c).addcmul_(extended.select(1, c + 1), rows.select(1, c));
     }
     const at::Tensor following = extended.narrow(1, 1, chunks);
     at::Tensor decay_gradient = at::mul(following, states).sum(3, false, state);
@@ -139,12 +136,11 @@ struct DecayingFunction : torch::autograd::Function<DecayingFunction> {
 
 at::Tensor ErasingScan(const at::Tensor& erase, const at::Tensor& increment,
                        const at::Tensor& decay) {
-  return ErasingFunction::apply(erase, increment,
-                                decay.defined() ? std::optional(decay) : std::nullopt);
+  return Apply<ErasingOperator>({erase, increment, decay});
 }
 
 at::Tensor DecayingScan(const at::Tensor& increment, const at::Tensor& decay) {
-  return DecayingFunction::apply(increment, decay);
+  return Apply<DecayingOperator>({increment, decay});
 }
 
 }  // namespace natsl::training

@@ -3,16 +3,13 @@
 #include "training/forms/decayed_scores.h"
 
 #include <ATen/ATen.h>
-#include <torch/csrc/autograd/custom_function.h>
 
 #include "training/forms/common.h"
 #include "training/layers/device_ops.h"
+#include "training/operator.h"
 
 namespace natsl::training {
 namespace {
-
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
 
 // exp(b_t - b_j) for j <= t; undefined without decay.
 at::Tensor DecayMatrix(const at::Tensor& b, at::ScalarType dtype) {
@@ -43,17 +40,18 @@ at::Tensor DecayGradient(const at::Tensor& weighted, at::ScalarType state) {
   return weighted.sum(2, false, state) - weighted.sum(1, false, state);
 }
 
-struct ScoresFunction : torch::autograd::Function<ScoresFunction> {
-  static at::Tensor forward(AutogradContext* context, const at::Tensor& q, const at::Tensor& k,
-                            const std::optional<at::Tensor>& b) {
-    const at::Tensor decay = DecayMatrix(b.value_or(at::Tensor()), q.scalar_type());
-    at::Tensor scores = Product(q, k, decay, false);
-    context->save_for_backward({q, k, decay, scores});
-    return scores;
+// (q, k, b) → scores.
+class ScoresOperator final : public Operator {
+ public:
+  Tensors Forward(const Tensors& in, Tensors& saved) override {
+    const at::Tensor &q = in[0], &k = in[1];
+    const at::Tensor decay = DecayMatrix(in[2], q.scalar_type());
+    const at::Tensor scores = Product(q, k, decay, false);
+    saved = {q, k, decay, scores};
+    return {scores};
   }
 
-  static variable_list backward(AutogradContext* context, variable_list gradients) {
-    const variable_list saved = context->get_saved_variables();
+  Tensors Backward(const Tensors& gradients, const Tensors& saved) override {
     const at::Tensor &q = saved[0], &k = saved[1], &decay = saved[2], &scores = saved[3];
     const at::Tensor product = ProductGradient(gradients[0], decay, false);
     at::Tensor b;
@@ -64,19 +62,19 @@ struct ScoresFunction : torch::autograd::Function<ScoresFunction> {
   }
 };
 
-struct DeltaScoresFunction : torch::autograd::Function<DeltaScoresFunction> {
-  static variable_list forward(AutogradContext* context, const at::Tensor& q,
-                               const at::Tensor& scaled_k, const at::Tensor& k,
-                               const std::optional<at::Tensor>& b) {
-    const at::Tensor decay = DecayMatrix(b.value_or(at::Tensor()), q.scalar_type());
-    at::Tensor scores = Product(q, k, decay, false);
-    at::Tensor corrections = Product(scaled_k, k, decay, true);
-    context->save_for_backward({q, scaled_k, k, decay, scores, corrections});
+// (q, scaled k, k, b) → scores, corrections.
+class DeltaScoresOperator final : public Operator {
+ public:
+  Tensors Forward(const Tensors& in, Tensors& saved) override {
+    const at::Tensor &q = in[0], &scaled_k = in[1], &k = in[2];
+    const at::Tensor decay = DecayMatrix(in[3], q.scalar_type());
+    const at::Tensor scores = Product(q, k, decay, false);
+    const at::Tensor corrections = Product(scaled_k, k, decay, true);
+    saved = {q, scaled_k, k, decay, scores, corrections};
     return {scores, corrections};
   }
 
-  static variable_list backward(AutogradContext* context, variable_list gradients) {
-    const variable_list saved = context->get_saved_variables();
+  Tensors Backward(const Tensors& gradients, const Tensors& saved) override {
     const at::Tensor &q = saved[0], &scaled_k = saved[1], &k = saved[2], &decay = saved[3];
     const at::Tensor score_product = ProductGradient(gradients[0], decay, false);
     const at::Tensor correction_product = ProductGradient(gradients[1], decay, true);
@@ -92,19 +90,15 @@ struct DeltaScoresFunction : torch::autograd::Function<DeltaScoresFunction> {
   }
 };
 
-std::optional<at::Tensor> OptionalOf(const at::Tensor& x) {
-  return x.defined() ? std::optional(x) : std::nullopt;
-}
-
 }  // namespace
 
 at::Tensor DecayedScores(const at::Tensor& q, const at::Tensor& k, const at::Tensor& b) {
-  return ScoresFunction::apply(q, k, OptionalOf(b));
+  return Apply<ScoresOperator>({q, k, b});
 }
 
 DeltaScores DecayedDeltaScores(const at::Tensor& q, const at::Tensor& scaled_k, const at::Tensor& k,
                                const at::Tensor& b) {
-  const variable_list both = DeltaScoresFunction::apply(q, scaled_k, k, OptionalOf(b));
+  const Tensors both = Apply(c10::make_intrusive<DeltaScoresOperator>(), {q, scaled_k, k, b});
   return {both[0], both[1]};
 }
 

@@ -1,15 +1,12 @@
 // The elementwise recurrence by doubling, in chunks and over their ends.
 #include <ATen/ATen.h>
-#include <torch/csrc/autograd/custom_function.h>
 
 #include "training/forms/common.h"
 #include "training/forms/linear_attention.h"
+#include "training/operator.h"
 
 namespace natsl::training {
 namespace {
-
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
 
 // s_t = a_t s_{t-1} + x_t along dimension 1 of x, a [G, n, C]; returns s and the products of a.
 // Doubling: after a step of d every token holds the 2d last ones.
@@ -43,18 +40,19 @@ at::Tensor Scan(const at::Tensor& x, const at::Tensor& a) {
   return sums.view({batch, -1, channels});
 }
 
-struct ScanFunction : torch::autograd::Function<ScanFunction> {
-  static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& g) {
-    const at::Tensor gate = g.exp();
-    at::Tensor states = Scan(x, gate);
-    context->save_for_backward({gate, states});
-    return states;
+// (x, g) → states.
+class ScanOperator final : public Operator {
+ public:
+  Tensors Forward(const Tensors& in, Tensors& saved) override {
+    const at::Tensor gate = in[1].exp();
+    const at::Tensor states = Scan(in[0], gate);
+    saved = {gate, states};
+    return {states};
   }
 
   // The gradient of s_t from all that follows obeys the same recurrence, backwards:
   // r_t = ds_t + a_{t+1} r_{t+1}; then dx = r and dg_t = r_t a_t s_{t-1}.
-  static variable_list backward(AutogradContext* context, variable_list gradients) {
-    const variable_list saved = context->get_saved_variables();
+  Tensors Backward(const Tensors& gradients, const Tensors& saved) override {
     const at::Tensor &gate = saved[0], &states = saved[1];
     const int64_t rest = gate.size(1) - 1;
     const at::Tensor following = at::constant_pad_nd(gate.narrow(1, 1, rest), {0, 0, 0, 1});
@@ -72,7 +70,7 @@ at::Tensor GatedScan(const at::Tensor& x, const at::Tensor& g) {
   const auto padded = [&](const at::Tensor& t) {
     return missing == 0 ? t : at::constant_pad_nd(t, {0, 0, 0, missing});
   };
-  return ScanFunction::apply(padded(x), padded(g)).narrow(1, 0, tokens);
+  return Apply<ScanOperator>({padded(x), padded(g)}).narrow(1, 0, tokens);
 }
 
 }  // namespace natsl::training

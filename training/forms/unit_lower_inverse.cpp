@@ -3,19 +3,16 @@
 #include "training/forms/unit_lower_inverse.h"
 
 #include <ATen/ATen.h>
-#include <torch/csrc/autograd/custom_function.h>
 
 #include <mutex>
 
 #include "core/error.h"
 #include "training/forms/common.h"
 #include "training/layers/device_ops.h"
+#include "training/operator.h"
 
 namespace natsl::training {
 namespace {
-
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
 
 constexpr int64_t kBase = 16;
 constexpr int64_t kBaseLevels[] = {1, 2, 4, 8};
@@ -78,26 +75,27 @@ at::Tensor Invert(const at::Tensor& a) {
   return inverse;
 }
 
-struct InverseFunction : torch::autograd::Function<InverseFunction> {
-  static at::Tensor forward(AutogradContext* context, const at::Tensor& a) {
-    const at::ScalarType dtype = a.scalar_type();
-    if (const DeviceOps* ops = DeviceOpsFor(a)) {
-      const at::Tensor inverse = ops->unit_lower_inverse(a);
-      if (inverse.defined()) {
-        context->save_for_backward({inverse});
-        return inverse;
-      }
-    }
-    at::Tensor inverse = Invert(a.contiguous().to(StateType(dtype))).to(dtype);
-    context->save_for_backward({inverse});
-    return inverse;
+class InverseOperator final : public Operator {
+ public:
+  Tensors Forward(const Tensors& in, Tensors& saved) override {
+    saved = {InverseOf(in[0])};
+    return saved;
   }
 
   // d(A^-1) = -A^-1 dA A^-1.
-  static variable_list backward(AutogradContext* context, variable_list gradients) {
-    const at::Tensor transposed = context->get_saved_variables()[0].transpose(1, 2);
+  Tensors Backward(const Tensors& gradients, const Tensors& saved) override {
+    const at::Tensor transposed = saved[0].transpose(1, 2);
     const at::Tensor left = at::bmm(transposed, gradients[0]);
     return {at::baddbmm(left, left, transposed, 0, -1)};
+  }
+
+ private:
+  static at::Tensor InverseOf(const at::Tensor& a) {
+    if (const DeviceOps* ops = DeviceOpsFor(a)) {
+      const at::Tensor inverse = ops->unit_lower_inverse(a);
+      if (inverse.defined()) return inverse;
+    }
+    return Invert(a.contiguous().to(StateType(a.scalar_type()))).to(a.scalar_type());
   }
 };
 
@@ -108,7 +106,7 @@ at::Tensor UnitLowerInverse(const at::Tensor& a) {
   if (size < kBase || (size & (size - 1)) != 0) {
     throw InternalError("unit lower inverse: size {}, expected 16, 32, 64, ...", size);
   }
-  return InverseFunction::apply(a);
+  return Apply<InverseOperator>({a});
 }
 
 }  // namespace natsl::training

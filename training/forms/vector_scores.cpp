@@ -2,15 +2,12 @@
 #include "training/forms/vector_scores.h"
 
 #include <ATen/ATen.h>
-#include <torch/csrc/autograd/custom_function.h>
 
 #include "training/forms/common.h"
+#include "training/operator.h"
 
 namespace natsl::training {
 namespace {
-
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
 
 constexpr int64_t kPairwise = 4;
 
@@ -75,10 +72,12 @@ Pairs PairsOf(const at::Tensor& q, const at::Tensor& k, const at::Tensor& bq, co
           (InBlocks(bq, distance, count) - InBlocks(b, 0, count)).exp_()};
 }
 
-struct VectorScoresFunction : torch::autograd::Function<VectorScoresFunction> {
-  static at::Tensor forward(AutogradContext* context, const at::Tensor& q, const at::Tensor& k,
-                            const at::Tensor& bq, const at::Tensor& b) {
-    context->save_for_backward({q, k, bq, b});
+// (q, k, bq, b) → scores.
+class VectorScoresOperator final : public Operator {
+ public:
+  Tensors Forward(const Tensors& in, Tensors& saved) override {
+    saved = in;
+    const at::Tensor &q = in[0], &k = in[1], &bq = in[2], &b = in[3];
     const int64_t size = q.size(1);
     at::Tensor scores = at::zeros({q.size(0), size, size}, q.options());
     for (int64_t s = size / 2; s >= kPairwise; s /= 2) {
@@ -90,11 +89,10 @@ struct VectorScoresFunction : torch::autograd::Function<VectorScoresFunction> {
       const Pairs pairs = PairsOf(q, k, bq, b, distance);
       Diagonal(scores, distance).copy_((pairs.factor * pairs.q).mul_(pairs.k).sum(3));
     }
-    return scores;
+    return {scores};
   }
 
-  static variable_list backward(AutogradContext* context, variable_list gradients) {
-    const variable_list saved = context->get_saved_variables();
+  Tensors Backward(const Tensors& gradients, const Tensors& saved) override {
     const at::Tensor &q = saved[0], &k = saved[1], &bq = saved[2], &b = saved[3];
     const at::Tensor gradient = gradients[0].contiguous();
     at::Tensor q_gradient = at::zeros(q.sizes(), b.options());
@@ -127,8 +125,8 @@ struct VectorScoresFunction : torch::autograd::Function<VectorScoresFunction> {
 
 at::Tensor VectorDecayScores(const at::Tensor& q, const at::Tensor& k, const at::Tensor& bq,
                              const at::Tensor& b) {
-  return VectorScoresFunction::apply(q.contiguous(), k.contiguous(), bq.contiguous(),
-                                     b.contiguous());
+  return Apply<VectorScoresOperator>(
+      {q.contiguous(), k.contiguous(), bq.contiguous(), b.contiguous()});
 }
 
 }  // namespace natsl::training

@@ -1,7 +1,6 @@
 // Operators whose gradients by composition would read and write too much: one pass each over what
 // they need.
 #include <ATen/ATen.h>
-#include <torch/csrc/autograd/custom_function.h>
 
 #include <atomic>
 #include <cmath>
@@ -9,16 +8,10 @@
 #include "training/forms/common.h"
 #include "training/layers/device_ops.h"
 #include "training/layers/ops.h"
+#include "training/operator.h"
 
 namespace natsl::training {
 namespace {
-
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
-
-std::optional<at::Tensor> OptionalOf(const at::Tensor& x) {
-  return x.defined() ? std::optional(x) : std::nullopt;
-}
 
 using HeadNorm = DeviceOps::HeadNorm;
 using HeadNormGradient = DeviceOps::HeadNormGradient;
@@ -81,46 +74,43 @@ HeadNormGradient RunHeadNormGradient(const at::Tensor& y_gradient, const HeadNor
   return result;
 }
 
-struct HeadNormFunction : torch::autograd::Function<HeadNormFunction> {
-  static at::Tensor forward(AutogradContext* context, const at::Tensor& x,
-                            const std::optional<at::Tensor>& weight,
-                            const std::optional<at::Tensor>& gate, double scale, double eps,
-                            bool heads_first) {
-    const HeadNorm args{
-        x, weight.value_or(at::Tensor()), gate.value_or(at::Tensor()), scale, eps, heads_first};
-    context->save_for_backward({args.x, args.weight, args.gate});
-    context->saved_data["scale"] = scale;
-    context->saved_data["eps"] = eps;
-    return RunHeadNorm(args);
+// (x, weight, gate) → y.
+class HeadNormOperator final : public Operator {
+ public:
+  HeadNormOperator(double scale, double eps, bool heads_first)
+      : scale_(scale), eps_(eps), heads_first_(heads_first) {}
+
+  Tensors Forward(const Tensors& in, Tensors& saved) override {
+    saved = in;
+    return {RunHeadNorm({in[0], in[1], in[2], scale_, eps_, heads_first_})};
+  }
+  Tensors Backward(const Tensors& gradients, const Tensors& saved) override {
+    const HeadNormGradient result =
+        RunHeadNormGradient(gradients[0], {saved[0], saved[1], saved[2], scale_, eps_, false});
+    return {result.x, result.weight, result.gate};
   }
 
-  static variable_list backward(AutogradContext* context, variable_list gradients) {
-    const variable_list saved = context->get_saved_variables();
-    const HeadNorm args{saved[0],
-                        saved[1],
-                        saved[2],
-                        context->saved_data["scale"].toDouble(),
-                        context->saved_data["eps"].toDouble(),
-                        false};
-    const HeadNormGradient result = RunHeadNormGradient(gradients[0], args);
-    return {result.x, result.weight, result.gate, at::Tensor(), at::Tensor(), at::Tensor()};
-  }
+ private:
+  double scale_, eps_;
+  bool heads_first_;
 };
 
-struct SwiGluFunction : torch::autograd::Function<SwiGluFunction> {
-  static at::Tensor forward(AutogradContext* context, const at::Tensor& x) {
-    context->save_for_backward({x});
+class SwiGluOperator final : public Operator {
+ public:
+  Tensors Forward(const Tensors& in, Tensors& saved) override {
+    saved = in;
+    const at::Tensor& x = in[0];
     if (const DeviceOps* ops = DeviceOpsFor(x)) {
       const at::Tensor y = ops->swiglu(x);
-      if (y.defined()) return y;
+      if (y.defined()) return {y};
     }
     const int64_t half = x.size(-1) / 2;
     at::Tensor result = at::silu(x.narrow(-1, 0, half));
-    return result.mul_(x.narrow(-1, half, half));
+    return {result.mul_(x.narrow(-1, half, half))};
   }
 
-  static variable_list backward(AutogradContext* context, variable_list gradients) {
-    const at::Tensor x = context->get_saved_variables()[0];
+  Tensors Backward(const Tensors& gradients, const Tensors& saved) override {
+    const at::Tensor& x = saved[0];
     if (const DeviceOps* ops = DeviceOpsFor(x)) {
       const at::Tensor gradient = ops->swiglu_gradient(gradients[0], x);
       if (gradient.defined()) return {gradient};
@@ -145,40 +135,39 @@ at::Tensor ShiftedSum(const at::Tensor& x, const at::Tensor& weight, int64_t tok
   return sum;
 }
 
-struct ConvFunction : torch::autograd::Function<ConvFunction> {
-  static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
-                            const std::optional<at::Tensor>& bias, bool silu) {
+// (x, weight, bias) → y.
+class ConvOperator final : public Operator {
+ public:
+  explicit ConvOperator(bool silu) : silu_(silu) {}
+
+  Tensors Forward(const Tensors& in, Tensors& saved) override {
+    const at::Tensor &x = in[0], &weight = in[1], &bias = in[2];
     const int64_t width = weight.size(2);
     const at::Tensor taps = weight.squeeze(1).t().contiguous();
-    context->saved_data["bias"] = bias.has_value();
-    context->saved_data["silu"] = silu;
-    if (const DeviceOps* ops = DeviceOpsFor(x); ops != nullptr && !bias) {
-      const at::Tensor y = ops->conv(x, taps, silu);
+    with_bias_ = bias.defined();
+    if (const DeviceOps* ops = DeviceOpsFor(x); ops != nullptr && !with_bias_) {
+      const at::Tensor y = ops->conv(x, taps, silu_);
       if (y.defined()) {
-        context->save_for_backward({x, taps});
-        return y;
+        saved = {x, taps};
+        return {y};
       }
     }
     const at::Tensor padded = at::constant_pad_nd(x, {0, 0, width - 1, 0});
     at::Tensor sum = ShiftedSum(padded, taps, x.size(1), false);
-    if (bias) sum.add_(*bias);
-    context->save_for_backward({padded, taps, silu ? sum : at::Tensor()});
-    return silu ? at::silu(sum) : sum;
+    if (with_bias_) sum.add_(bias);
+    saved = {padded, taps, silu_ ? sum : at::Tensor()};
+    return {silu_ ? at::silu(sum) : sum};
   }
 
-  static variable_list backward(AutogradContext* context, variable_list gradients) {
-    const variable_list saved = context->get_saved_variables();
-    if (saved.size() == 2) {
-      const auto [x, taps] = DeviceOpsFor(saved[0])->conv_gradient(
-          gradients[0], saved[0], saved[1], context->saved_data["silu"].toBool());
-      const at::Tensor weight = taps.t().unsqueeze(1).to(saved[1].scalar_type());
-      return {x, weight, at::Tensor(), at::Tensor()};
-    }
-    return Composed(context, saved, gradients[0]);
+  Tensors Backward(const Tensors& gradients, const Tensors& saved) override {
+    if (saved.size() == 3) return Composed(gradients[0], saved);
+    const auto [x, taps] =
+        DeviceOpsFor(saved[0])->conv_gradient(gradients[0], saved[0], saved[1], silu_);
+    return {x, taps.t().unsqueeze(1).to(saved[1].scalar_type()), at::Tensor()};
   }
 
-  static variable_list Composed(AutogradContext* context, const variable_list& saved,
-                                const at::Tensor& y_gradient) {
+ private:
+  Tensors Composed(const at::Tensor& y_gradient, const Tensors& saved) const {
     const at::Tensor &padded = saved[0], &taps = saved[1], &sum = saved[2];
     const int64_t width = taps.size(0);
     const int64_t tokens = padded.size(1) - width + 1;
@@ -198,9 +187,11 @@ struct ConvFunction : torch::autograd::Function<ConvFunction> {
           products.sum(at::IntArrayRef{0, 1}, false, StateType(taps.scalar_type())));
     }
     at::Tensor bias;
-    if (context->saved_data["bias"].toBool()) bias = gradient.sum(at::IntArrayRef{0, 1});
-    return {ShiftedSum(extended, taps, tokens, true), weight, bias, at::Tensor()};
+    if (with_bias_) bias = gradient.sum(at::IntArrayRef{0, 1});
+    return {ShiftedSum(extended, taps, tokens, true), weight, bias};
   }
+
+  bool silu_, with_bias_ = false;
 };
 
 // The rotation by the angles, or back by them.
@@ -220,15 +211,14 @@ at::Tensor RotateHalves(const at::Tensor& x, const at::Tensor& cosines, const at
   return result;
 }
 
-struct RotateFunction : torch::autograd::Function<RotateFunction> {
-  static at::Tensor forward(AutogradContext* context, const at::Tensor& x,
-                            const at::Tensor& cosines, const at::Tensor& sines) {
-    context->save_for_backward({cosines, sines});
-    return RotateHalves(x, cosines, sines, false);
+// (x, cosines, sines) → y; the tables have no gradient.
+class RotateOperator final : public Operator {
+ public:
+  Tensors Forward(const Tensors& in, Tensors& saved) override {
+    saved = {in[1], in[2]};
+    return {RotateHalves(in[0], in[1], in[2], false)};
   }
-
-  static variable_list backward(AutogradContext* context, variable_list gradients) {
-    const variable_list saved = context->get_saved_variables();
+  Tensors Backward(const Tensors& gradients, const Tensors& saved) override {
     return {RotateHalves(gradients[0], saved[0], saved[1], true), at::Tensor(), at::Tensor()};
   }
 };
@@ -244,27 +234,25 @@ const DeviceOps* DeviceOpsFor(const at::Tensor& x) {
 }
 
 at::Tensor NormalizeHeads(const at::Tensor& x, double scale, double eps, bool heads_first) {
-  const at::Tensor y =
-      HeadNormFunction::apply(x, std::nullopt, std::nullopt, scale, eps, heads_first);
+  const at::Tensor y = Apply<HeadNormOperator>({x, {}, {}}, scale, eps, heads_first);
   return heads_first ? y.transpose(1, 2) : y;
 }
 
 at::Tensor RmsHeads(const at::Tensor& x, double eps, const at::Tensor& weight,
                     const at::Tensor& gate) {
   const auto width = static_cast<double>(x.size(-1));
-  return HeadNormFunction::apply(x, OptionalOf(weight), OptionalOf(gate), std::sqrt(width),
-                                 width * eps, false);
+  return Apply<HeadNormOperator>({x, weight, gate}, std::sqrt(width), width * eps, false);
 }
 
-at::Tensor SwiGlu(const at::Tensor& x) { return SwiGluFunction::apply(x); }
+at::Tensor SwiGlu(const at::Tensor& x) { return Apply<SwiGluOperator>({x}); }
 
 at::Tensor ShortConv(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                      bool silu) {
-  return ConvFunction::apply(x, weight, OptionalOf(bias), silu);
+  return Apply<ConvOperator>({x, weight, bias}, silu);
 }
 
 at::Tensor Rotate(const at::Tensor& x, const at::Tensor& cosines, const at::Tensor& sines) {
-  return RotateFunction::apply(x, cosines, sines);
+  return Apply<RotateOperator>({x, cosines, sines});
 }
 
 }  // namespace natsl::training
