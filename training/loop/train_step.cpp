@@ -1,6 +1,7 @@
 // The step.
 #include "training/loop/train_step.h"
 
+#include <ATen/core/grad_mode.h>
 #include <torch/csrc/autograd/autograd.h>
 
 namespace natsl::training {
