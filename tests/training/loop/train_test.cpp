@@ -1,5 +1,6 @@
 // Whole runs of a tiny model on the CPU: the same curve after a stop, a checkpoint that the native
 // model opens with the same logits, errors of the program.
+#include <ATen/Parallel.h>
 #include <c10/core/GradMode.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
