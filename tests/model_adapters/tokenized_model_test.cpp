@@ -188,6 +188,36 @@ TEST(TokenizedModel, WholeWindowsScoreByPositionFromAZeroState) {
   EXPECT_THAT(recorder.done, ElementsAre(0, 1, 2));
 }
 
+/// As sentencepiece: control pieces decode to nothing.
+class SilentEosTokenizer final : public Tokenizer {
+ public:
+  std::vector<TokenId> Encode(std::string_view text, bool add_special_tokens) const override {
+    return bytes_.Encode(text, add_special_tokens);
+  }
+  std::string Decode(std::span<const TokenId> ids, bool) const override {
+    return bytes_.Decode(ids, true);
+  }
+  const SpecialTokens& special_tokens() const override { return bytes_.special_tokens(); }
+  int64_t vocabulary_size() const override { return bytes_.vocabulary_size(); }
+  const std::string& fingerprint() const override { return bytes_.fingerprint(); }
+  std::optional<int64_t> model_max_length() const override { return std::nullopt; }
+
+ private:
+  ByteTokenizer bytes_{false};
+};
+
+TEST(TokenizedModel, AnEndTokenWithoutTextDoesNotStopEveryText) {
+  const std::vector<GenerateRequest> requests = {{"xyz", {}, 5, {}, {}}, {"xy</s>", {}, 5, {}, {}}};
+  std::vector<GenerateResult> results(2);
+  Recorder recorder;
+  MakeTokenizedModel(std::make_unique<EchoModel>(100), std::make_shared<SilentEosTokenizer>(), {})
+      ->GenerateUntil(requests, results, recorder);
+  EXPECT_EQ(results[0].text, "xyzxy");
+  EXPECT_EQ(results[0].finish, FinishReason::kLength);
+  EXPECT_EQ(results[1].text, "xy");
+  EXPECT_EQ(results[1].finish, FinishReason::kEos);
+}
+
 TEST(TokenizedModel, GenerationStopsAtStringsEosAndLength) {
   std::vector<GenerateRequest> requests(4);
   requests[0] = {"xyz", {"zx"}, 50, {}, {}};
