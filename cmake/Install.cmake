@@ -65,11 +65,10 @@ if(TARGET natsl::arrow)
   install(FILES ${arrow_library} ${parquet_library} DESTINATION ${module_dir} COMPONENT program)
 endif()
 if(NATSL_BUNDLE_LIBTORCH)
-  # As it is unpacked, so that its own run paths find the libraries beside it.
+  # As it is unpacked, so that its own run paths find the libraries beside it. Its libgomp stays away:
+  # the program needs the system's, which is loaded first and serves LibTorch too.
   install(FILES ${torch_lib}/libtorch_cpu.so ${torch_lib}/libc10.so
     DESTINATION ${libtorch_dir}/torch/lib COMPONENT program)
-  file(GLOB beside_torch ${torch_lib}/libgomp*.so*)
-  install(FILES ${beside_torch} DESTINATION ${libtorch_dir}/torch/lib COMPONENT program)
   file(GLOB runtime ${NATSL_LIBTORCH}/nvidia/cu13/lib/libcudart.so.* ${NATSL_LIBTORCH}/nvidia/cu13/lib/libcupti.so.*)
   install(FILES ${runtime} DESTINATION ${libtorch_dir}/nvidia/cu13/lib COMPONENT program)
 endif()
