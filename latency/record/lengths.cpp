@@ -71,7 +71,8 @@ class LengthParser {
     if (error != std::errc() || (factor == 1 && !unit.empty())) {
       throw UsageError("{}: \"{}\" is no length, expected {}", option_, part, kForms);
     }
-    if (value > kLongest / factor) TooLarge(part);
+    // Negative ones are refused later, by what they are too small for.
+    if (value > kLongest / factor || value < -kLongest / factor) TooLarge(part);
     return value * factor;
   }
 
