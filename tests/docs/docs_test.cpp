@@ -57,10 +57,7 @@ class DocsTest : public testing::TestWithParam<std::string> {};
 
 TEST_P(DocsTest, EveryCommandRuns) {
   const Page page = ReadPage(kSource / GetParam());
-  // The README's fences may be unmarked; what is marked is run.
-  if (GetParam() != "README.md") {
-    for (const std::string& problem : page.problems) ADD_FAILURE() << GetParam() << ":" << problem;
-  }
+  for (const std::string& problem : page.problems) ADD_FAILURE() << GetParam() << ":" << problem;
   const cli::TestFolder folder;
   const fs::path workplace = folder.path() / "work";
   MakeWorkplace(workplace);
