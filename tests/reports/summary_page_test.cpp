@@ -137,7 +137,7 @@ TEST(RatioPage, ClaimsFollowTheNumbers) {
 
 TEST(RatioPage, ClaimsThatDoNotHoldAreSaidToFail) {
   RatioStudy study = Study();
-  study.arms[0] = Arm("linear", 0, 0.895, 0.8, 1.2);
+  study.arms[0] = Arm("linear", 0, 0.95, 0.8, 1.2);
   study.arms[3] = Arm("NAtS-L", 0.6, 0.85, 0.4, 1.0);
   study.arms[3].learned = true;
   const RatioPage page = MakeRatioPage(study, "study");
@@ -145,8 +145,27 @@ TEST(RatioPage, ClaimsThatDoNotHoldAreSaidToFail) {
   EXPECT_THAT(page.markdown, HasSubstr("Language-model loss hardly changes: does not hold here"));
   EXPECT_THAT(page.markdown, HasSubstr("beyond the trained length: does not hold here"));
   EXPECT_THAT(page.markdown, HasSubstr("below 50 %: does not hold here"));
+  // The ranges over seeds overlap: 0.885 to 0.905 and 0.890 to 0.910.
+  study.arms[0] = Arm("linear", 0, 0.895, 0.8, 1.2);
+  EXPECT_THAT(MakeRatioPage(study, "study").markdown,
+              HasSubstr("Recall rises with softmax share: undecided"));
   study.arms[1].runs.clear();
   EXPECT_THROW(MakeRatioPage(study, "study"), Error);
+}
+
+TEST(RatioPage, SeedsThatDisagreeDecideNothing) {
+  RatioStudy study = Study();
+  study.arms[0].runs[0] = Arm("linear", 0, 0.01, 0.01, 1.0).runs[0];
+  study.arms[0].runs[1] = Arm("linear", 0, 0.97, 0.93, 1.0).runs[1];
+  study.arms[1].runs[0] = Arm("3:1", 0.24, 0.01, 0.01, 1.3).runs[0];
+  study.arms[3] = Arm("NAtS-L", 0.02, 0.01, 0.01, 1.0);
+  study.arms[3].learned = true;
+  const std::string page = MakeRatioPage(study, "study").markdown;
+  EXPECT_THAT(page, HasSubstr("Recall rises with softmax share: undecided"));
+  EXPECT_THAT(page, HasSubstr("Language-model loss hardly changes: undecided"));
+  EXPECT_THAT(page, HasSubstr("beyond the trained length: undecided"));
+  // A small share in a model that recalls nothing is no evidence.
+  EXPECT_THAT(page, HasSubstr("below 50 %: undecided"));
 }
 
 }  // namespace
