@@ -6,12 +6,13 @@
 #include <filesystem>
 
 #include "core/error.h"
+#include "tests/process_folder.h"
 
 namespace natsl::evaluators {
 namespace {
 
 TEST(Database, FullIsAnErrorThatKeepsWhatWasCommitted) {
-  const auto file = std::filesystem::path(testing::TempDir()) / "full.sqlite";
+  const auto file = tests::ProcessFolder() / "full.sqlite";
   std::filesystem::remove(file);
   int64_t committed = 0;
   {

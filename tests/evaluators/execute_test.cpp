@@ -9,6 +9,7 @@
 #include "evaluators/score.h"
 #include "evaluators/subset.h"
 #include "tests/evaluators/fake_task.h"
+#include "tests/process_folder.h"
 
 namespace natsl::evaluators {
 namespace {
@@ -18,8 +19,8 @@ namespace fs = std::filesystem;
 class ExecuteTest : public testing::Test {
  protected:
   void SetUp() override {
-    folder_ = fs::path(testing::TempDir()) /
-              testing::UnitTest::GetInstance()->current_test_info()->name();
+    folder_ =
+        tests::ProcessFolder() / testing::UnitTest::GetInstance()->current_test_info()->name();
     fs::remove_all(folder_);
     fs::create_directories(folder_);
     SelectedTask task;

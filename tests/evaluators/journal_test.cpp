@@ -6,13 +6,14 @@
 #include <filesystem>
 
 #include "core/error.h"
+#include "tests/process_folder.h"
 
 namespace natsl::evaluators {
 namespace {
 
 class ForeignJournalTest : public ::testing::Test {
  protected:
-  ForeignJournalTest() : folder_(std::filesystem::path(testing::TempDir()) / "natsl_journal_test") {
+  ForeignJournalTest() : folder_(tests::ProcessFolder() / "natsl_journal_test") {
     std::filesystem::remove_all(folder_);
     std::filesystem::create_directories(folder_);
   }

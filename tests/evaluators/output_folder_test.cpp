@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "evaluators/journal.h"
+#include "tests/process_folder.h"
 
 namespace natsl::evaluators {
 namespace {
@@ -17,8 +18,7 @@ namespace fs = std::filesystem;
 class OutputFolderTest : public testing::Test {
  protected:
   void SetUp() override {
-    root_ = fs::path(testing::TempDir()) /
-            testing::UnitTest::GetInstance()->current_test_info()->name();
+    root_ = tests::ProcessFolder() / testing::UnitTest::GetInstance()->current_test_info()->name();
     fs::remove_all(root_);
     fs::create_directories(root_);
   }

@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "reports/gate.h"
+#include "tests/process_folder.h"
 
 namespace natsl::reports {
 namespace {
@@ -111,7 +112,7 @@ TEST_F(GateTest, JunitTellsFailures) {
 }
 
 TEST(ReadGate, WrongFilesAreRefused) {
-  const std::filesystem::path file = std::filesystem::path(testing::TempDir()) / "gate.json";
+  const std::filesystem::path file = tests::ProcessFolder() / "gate.json";
   for (const char* text :
        {"", "[]", "{}", "{\"rules\": []}", "{\"rules\": [{\"task\": \"piqa\"}]}",
         R"({"rules": [{"task": "p", "metric": "m", "allowed_loss": -1}]})",

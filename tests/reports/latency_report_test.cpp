@@ -13,6 +13,7 @@
 #include "reports/latency_json.h"
 #include "reports/latency_markdown.h"
 #include "tests/latency/example_record.h"
+#include "tests/process_folder.h"
 
 namespace natsl::reports {
 namespace {
@@ -57,7 +58,7 @@ LatencyRecord Example() {
 
 /// The record as a file reads it back.
 LatencyRecord Stored(const LatencyRecord& record, const std::string& name = "run") {
-  const auto folder = std::filesystem::path(testing::TempDir()) / ("latency-" + name);
+  const auto folder = tests::ProcessFolder() / ("latency-" + name);
   std::filesystem::create_directories(folder);
   core::WriteFileAtomic(folder / "latency.json", LatencyJson(record));
   EXPECT_TRUE(IsLatencyRun(folder));
@@ -90,7 +91,7 @@ TEST(LatencyJson, ReadsBackWhatComparisonsNeed) {
 }
 
 TEST(LatencyJson, RefusesWhatItCantTrust) {
-  const auto file = std::filesystem::path(testing::TempDir()) / "latency-bad.json";
+  const auto file = tests::ProcessFolder() / "latency-bad.json";
   const core::Json good = core::Json::parse(LatencyJson(Example()));
   const auto message = [&](const std::function<void(core::Json&)>& change) -> std::string {
     core::Json json = good;

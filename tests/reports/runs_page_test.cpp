@@ -12,6 +12,7 @@
 #include "reports/results_json.h"
 #include "reports/runs_plots.h"
 #include "reports/runs_shape.h"
+#include "tests/process_folder.h"
 #include "tests/reports/run_record_example.h"
 
 namespace natsl::reports {
@@ -20,7 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 
 TEST(ReadReportedRun, GivesBackTheRecord) {
-  const fs::path folder = fs::path(testing::TempDir()) / "read_reported_run";
+  const fs::path folder = tests::ProcessFolder() / "read_reported_run";
   fs::create_directories(folder);
   RunRecord record = ExampleRecord();
   record.versions = {{"natsl-bench", "0.1.0"}};

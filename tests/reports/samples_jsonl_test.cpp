@@ -8,6 +8,7 @@
 
 #include "core/files.h"
 #include "core/json.h"
+#include "tests/process_folder.h"
 
 namespace natsl::reports {
 namespace {
@@ -75,7 +76,7 @@ TEST(SampleLine, NotScoredAndNotFiniteAreSaid) {
 }
 
 TEST(SamplesWriter, KeepsWhatIsAskedFor) {
-  const std::filesystem::path file = std::filesystem::path(testing::TempDir()) / "rows.jsonl";
+  const std::filesystem::path file = tests::ProcessFolder() / "rows.jsonl";
   SampleRecord right = Sample();
   right.wrong = false;
   const auto lines = [&](LogSamples which) -> int64_t {

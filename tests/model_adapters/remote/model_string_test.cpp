@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "core/error.h"
+#include "tests/process_folder.h"
 
 namespace natsl::model_adapters {
 namespace {
@@ -91,7 +92,7 @@ TEST(ReadKeyTest, FromVariableOrFile) {
   EXPECT_THAT(refusal, HasSubstr("holds no key"));
   EXPECT_THAT(refusal, Not(HasSubstr("SECRET")));
 
-  const auto file = std::filesystem::temp_directory_path() / "natsl_key_test";
+  const auto file = tests::ProcessFolder() / "natsl_key_test";
   std::ofstream(file) << "sk-2\n";
   options.key_env.clear();
   options.key_file = file.string();

@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "core/error.h"
+#include "tests/process_folder.h"
 
 namespace natsl::model_adapters {
 namespace {
@@ -168,7 +169,7 @@ TEST(ProcessModelTest, AProcessThatOnlyDiesEndsTheRun) {
 }
 
 TEST(ProcessModelTest, EndsWithTheModel) {
-  const auto marker = std::filesystem::temp_directory_path() / "natsl_process_ended";
+  const auto marker = tests::ProcessFolder() / "natsl_process_ended";
   std::filesystem::remove(marker);
   { const auto model = Open("marks-its-end '" + marker.string() + "'"); }
   EXPECT_TRUE(std::filesystem::exists(marker)) << "its stdin is closed, so that it can end well";

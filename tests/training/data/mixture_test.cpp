@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "core/error.h"
+#include "tests/process_folder.h"
 #include "training/data/tokenizer_trainer.h"
 
 namespace natsl::training {
@@ -16,7 +17,7 @@ using testing::HasSubstr;
 
 std::shared_ptr<const model_adapters::Tokenizer> TestTokenizer() {
   static const auto tokenizer = [] {
-    const auto folder = std::filesystem::path(testing::TempDir()) / "natsl_mixture_tokenizer";
+    const auto folder = tests::ProcessFolder() / "natsl_mixture_tokenizer";
     WriteTokenizer(folder, TrainTokenizer({.vocabulary = 640, .seed = 0}));
     return model_adapters::OpenTokenizer(folder);
   }();

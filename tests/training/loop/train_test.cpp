@@ -15,6 +15,7 @@
 #include "model_adapters/safetensors/reader.h"
 #include "model_adapters/spec/checkpoint.h"
 #include "model_adapters/tokenizer.h"
+#include "tests/process_folder.h"
 #include "training/data/tokenizer_trainer.h"
 #include "training/loop/train_log.h"
 #include "training/loop/trainer.h"
@@ -38,10 +39,10 @@ class Training : public testing::Test {
  protected:
   void SetUp() override {
     const auto* test = testing::UnitTest::GetInstance()->current_test_info();
-    folder_ = fs::path(testing::TempDir()) / (std::string("natsl_train_") + test->name());
+    folder_ = tests::ProcessFolder() / (std::string("natsl_train_") + test->name());
     fs::remove_all(folder_);
     fs::create_directories(folder_);
-    const fs::path tokenizer = fs::path(testing::TempDir()) / "natsl_train_tokenizer";
+    const fs::path tokenizer = tests::ProcessFolder() / "natsl_train_tokenizer";
     if (!fs::exists(tokenizer / "tokenizer.model")) {
       WriteTokenizer(tokenizer, TrainTokenizer({.vocabulary = 512}));
     }
