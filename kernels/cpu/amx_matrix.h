@@ -48,8 +48,9 @@ inline __m512 Load(const float* from, int64_t count) {
   return _mm512_maskz_loadu_ps(static_cast<__mmask16>((1u << count) - 1), from);
 }
 
-/// A row of a block's tiles: depths 0..15 are x, 16..31 are y.
-__attribute__((always_inline)) inline void StoreRow(__m512 x, __m512 y, uint16_t* to) {
+/// A row of a block's tiles: depths 0..15 in x, 16..31 in y. The cut is exact: a float's 24 bits
+/// are three times 8.
+__attribute__((always_inline)) inline void Cut(__m512 x, __m512 y, __m512i* pieces) {
   const __m512i mask = _mm512_set1_epi32(static_cast<int>(0xFFFF0000));
   const auto top = [&](__m512 v) __attribute__((always_inline)) {
     return _mm512_castsi512_ps(_mm512_and_si512(_mm512_castps_si512(v), mask));
@@ -59,10 +60,18 @@ __attribute__((always_inline)) inline void StoreRow(__m512 x, __m512 y, uint16_t
     // The upper halves of x below those of y.
     const __m512i low =
         reinterpret_cast<__m512i>(reinterpret_cast<__v16su>(_mm512_castps_si512(x)) >> 16);
-    const __m512i both = _mm512_ternarylogic_epi32(low, mask, _mm512_castps_si512(y), 0xF8);
-    _mm512_store_si512(to + piece * kTile, both);
+    pieces[piece] = _mm512_ternarylogic_epi32(low, mask, _mm512_castps_si512(y), 0xF8);
     x = _mm512_sub_ps(x, top(x));
     y = _mm512_sub_ps(y, top(y));
+  }
+}
+
+__attribute__((always_inline)) inline void StoreRow(__m512 x, __m512 y, uint16_t* to) {
+  __m512i pieces[kPieces];
+  Cut(x, y, pieces);
+#pragma GCC unroll 3
+  for (int piece = 0; piece < kPieces; ++piece) {
+    _mm512_store_si512(to + piece * kTile, pieces[piece]);
   }
 }
 
@@ -124,12 +133,13 @@ struct Term {
   int64_t depth = 0;
 };
 
-// Tiles 0..3 += the 2 x 2 blocks of left rows i, i + 1 and right columns j, j + 1.
-__attribute__((always_inline)) inline void AddTerm(const Term& term, int64_t i, int64_t j) {
-  const uint16_t* a0 = term.left.At(i, 0);
-  const uint16_t* a1 = term.left.At(i + 1, 0);
-  const uint16_t* b0 = term.right.At(j, 0);
-  const uint16_t* b1 = term.right.At(j + 1, 0);
+/// Tiles 0..3, two by two, += left blocks a0, a1 times right blocks b0, b1 over `depths`; the small
+/// products come first. A right block has kRightPieces tiles: kPieces, or 1 of bfloat16s as they
+/// are.
+template <int kRightPieces = kPieces>
+__attribute__((always_inline)) inline void AddProducts(const uint16_t* a0, const uint16_t* a1,
+                                                       const uint16_t* b0, const uint16_t* b1,
+                                                       int64_t depths) {
 #define NATSL_LEFT(piece)                 \
   _tile_loadd(4, a0 + piece * kTile, 64); \
   _tile_loadd(5, a1 + piece * kTile, 64);
@@ -141,51 +151,73 @@ __attribute__((always_inline)) inline void AddTerm(const Term& term, int64_t i, 
   _tile_dpbf16ps(1, 4, 7); \
   _tile_dpbf16ps(2, 5, 6); \
   _tile_dpbf16ps(3, 5, 7);
-  for (int64_t d = 0; d < term.depth; ++d) {
-    NATSL_LEFT(0)
-    NATSL_RIGHT(2)
-    NATSL_MULTIPLY()
-    NATSL_RIGHT(1)
-    NATSL_MULTIPLY()
-    NATSL_LEFT(1)
-    NATSL_MULTIPLY()
-    NATSL_RIGHT(0)
-    NATSL_MULTIPLY()
-    NATSL_LEFT(2)
-    NATSL_MULTIPLY()
-    NATSL_LEFT(0)
-    NATSL_MULTIPLY()
+  for (int64_t d = 0; d < depths; ++d) {
+    if constexpr (kRightPieces == 1) {
+      NATSL_RIGHT(0)
+      NATSL_LEFT(2)
+      NATSL_MULTIPLY()
+      NATSL_LEFT(1)
+      NATSL_MULTIPLY()
+      NATSL_LEFT(0)
+      NATSL_MULTIPLY()
+    } else {
+      NATSL_LEFT(0)
+      NATSL_RIGHT(2)
+      NATSL_MULTIPLY()
+      NATSL_RIGHT(1)
+      NATSL_MULTIPLY()
+      NATSL_LEFT(1)
+      NATSL_MULTIPLY()
+      NATSL_RIGHT(0)
+      NATSL_MULTIPLY()
+      NATSL_LEFT(2)
+      NATSL_MULTIPLY()
+      NATSL_LEFT(0)
+      NATSL_MULTIPLY()
+    }
     a0 += kBlock;
     a1 += kBlock;
-    b0 += kBlock;
-    b1 += kBlock;
+    b0 += kRightPieces * kTile;
+    b1 += kRightPieces * kTile;
   }
 #undef NATSL_LEFT
 #undef NATSL_RIGHT
 #undef NATSL_MULTIPLY
 }
 
-/// 32 x 32 floats at block row i, block column j: out = start (zero if null) + sum of terms.
-inline void MultiplyBlock(const float* start, int64_t start_stride, const Term* terms, int count,
-                          int64_t i, int64_t j, float* out, int64_t stride) {
-  if (start == nullptr) {
+/// Tiles 0..3 = 32 x 32 floats at `from`, zeros where it is null.
+__attribute__((always_inline)) inline void LoadSums(const float* from, int64_t stride) {
+  if (from == nullptr) {
     _tile_zero(0);
     _tile_zero(1);
     _tile_zero(2);
     _tile_zero(3);
-  } else {
-    const float* const from = start + i * kBlockRows * start_stride + j * kLanes;
-    _tile_loadd(0, from, start_stride * 4);
-    _tile_loadd(1, from + kLanes, start_stride * 4);
-    _tile_loadd(2, from + kBlockRows * start_stride, start_stride * 4);
-    _tile_loadd(3, from + kBlockRows * start_stride + kLanes, start_stride * 4);
+    return;
   }
-  for (int n = 0; n < count; ++n) AddTerm(terms[n], i, j);
-  float* const to = out + i * kBlockRows * stride + j * kLanes;
+  _tile_loadd(0, from, stride * 4);
+  _tile_loadd(1, from + kLanes, stride * 4);
+  _tile_loadd(2, from + kBlockRows * stride, stride * 4);
+  _tile_loadd(3, from + kBlockRows * stride + kLanes, stride * 4);
+}
+
+__attribute__((always_inline)) inline void StoreSums(float* to, int64_t stride) {
   _tile_stored(0, to, stride * 4);
   _tile_stored(1, to + kLanes, stride * 4);
   _tile_stored(2, to + kBlockRows * stride, stride * 4);
   _tile_stored(3, to + kBlockRows * stride + kLanes, stride * 4);
+}
+
+/// 32 x 32 floats at block row i, block column j: out = start (zero if null) + sum of terms.
+inline void MultiplyBlock(const float* start, int64_t start_stride, const Term* terms, int count,
+                          int64_t i, int64_t j, float* out, int64_t stride) {
+  LoadSums(start == nullptr ? nullptr : start + i * kBlockRows * start_stride + j * kLanes,
+           start_stride);
+  for (int n = 0; n < count; ++n) {
+    const Term& term = terms[n];
+    AddProducts(term.left.At(i, 0), term.left.At(i + 1, 0), term.right.At(j, 0),
+                term.right.At(j + 1, 0), term.depth);
+  }
+  StoreSums(out + i * kBlockRows * stride + j * kLanes, stride);
 }
 
 /// Row i becomes column i.
