@@ -21,6 +21,7 @@
 #include "cli/version_json.h"
 #include "core/build_info.h"
 #include "core/error.h"
+#include "core/utf8.h"
 #include "evaluators/response_codec.h"
 
 namespace natsl::cli {
@@ -76,7 +77,19 @@ Error ToError(const CLI::App& app, const CLI::ParseError& error) {
   return UsageError("{} (see {})", message, help);
 }
 
+/// Arguments go into records, which are UTF-8.
+void RequireUtf8(const std::vector<std::string>& arguments) {
+  for (const std::string& argument : arguments) {
+    if (core::IsValidUtf8(argument)) continue;
+    throw UsageError(
+        "the argument \"{}\" isn't UTF-8; rename what it names, or give a link to it that has such "
+        "a name",
+        core::EncodeUtf8(core::DecodeUtf8(argument)));
+  }
+}
+
 int Dispatch(const std::vector<std::string>& arguments) {
+  RequireUtf8(arguments);
   Context context;
   context.arguments = ExpandSettingsFile(arguments, context.from_file);
   CLI::App app("Quality and speed of hybrid-attention language models", "natsl-bench");

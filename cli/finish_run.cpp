@@ -3,6 +3,7 @@
 #include "core/files.h"
 #include "evaluators/aggregate.h"
 #include "evaluators/score.h"
+#include "evaluators/softmax_use.h"
 #include "reports/results_json.h"
 #include "reports/run_markdown.h"
 #include "reports/runs_page.h"
@@ -62,8 +63,11 @@ void FinishRun(const std::vector<evaluators::SelectedTask>& tasks,
         evaluators::ScoreTask(tasks[t], plan.slots[t], answers, threads,
                               [&](const reports::SampleRecord& row) { writer.Add(row); }));
     record.tasks.back().prompts_sha256 = plan.task_fingerprints[t];
+    record.tasks.back().softmax =
+        evaluators::CountSoftmax(record.model.nats_layers, plan.slots[t], answers);
     writer.Finish();
   }
+  record.softmax = evaluators::SumSoftmax(record.tasks);
   record.groups = Groups(task_list, record.tasks);
   core::WriteFileAtomic(folder / "report.md", reports::RunMarkdown(record));
   core::WriteFileAtomic(folder / "report.html",

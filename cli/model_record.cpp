@@ -21,6 +21,9 @@ reports::ModelRecord ToRecord(const model_adapters::ModelInfo& info) {
   model.max_length = info.max_length;
   model.vocabulary = info.vocabulary;
   model.parameters = info.parameters;
+  for (const model_adapters::NatsLayer& layer : info.nats_layers) {
+    model.nats_layers.push_back({layer.layer, layer.heads});
+  }
   model.settings = info.settings;
   return model;
 }
@@ -36,6 +39,10 @@ std::string ToJson(const reports::ModelRecord& model) {
   json["max_length"] = model.max_length;
   json["vocabulary"] = model.vocabulary;
   json["parameters"] = model.parameters;
+  json["nats_layers"] = Json::array();
+  for (const reports::NatsLayerRecord& layer : model.nats_layers) {
+    json["nats_layers"].push_back(Json::array({layer.layer, layer.heads}));
+  }
   json["settings"] = Json::array();
   for (const auto& [name, value] : model.settings) {
     json["settings"].push_back(Json::array({name, value}));
@@ -56,6 +63,11 @@ reports::ModelRecord ModelFromJson(const std::string& text) {
   model.max_length = object.Int("max_length");
   model.vocabulary = object.Int("vocabulary");
   model.parameters = object.Int("parameters");
+  if (object.Has("nats_layers")) {  // versions before kept none
+    for (const Json& entry : object.At("nats_layers")) {
+      model.nats_layers.push_back({entry.at(0).get<int64_t>(), entry.at(1).get<int64_t>()});
+    }
+  }
   for (const Json& entry : object.At("settings")) {
     model.settings.emplace_back(entry.at(0).get<std::string>(), entry.at(1).get<std::string>());
   }

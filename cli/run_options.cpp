@@ -6,6 +6,7 @@
 #include "cli/app.h"
 #include "cli/settings.h"
 #include "core/json.h"
+#include "core/utf8.h"
 #include "evaluators/response_codec.h"
 
 namespace natsl::cli {
@@ -49,7 +50,10 @@ std::string Resolved(const reports::Setting& setting) {
   }
   std::error_code error;
   if (!std::filesystem::exists(path, error)) return setting.value_json;
-  return core::Json(prefix + std::filesystem::canonical(path, error).string()).dump();
+  // The folder that a relative path starts from may have any name.
+  const std::u32string canonical =
+      core::DecodeUtf8(std::filesystem::canonical(path, error).string());
+  return core::Json(prefix + core::EncodeUtf8(canonical)).dump();
 }
 
 }  // namespace

@@ -80,6 +80,7 @@ class ByteReader {
     Get(value);
     return value;
   }
+  bool AtEnd() const { return left_.empty(); }
   void End() const {
     if (!left_.empty()) throw Damaged();
   }

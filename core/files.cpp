@@ -42,6 +42,47 @@ std::pair<int, size_t> OpenRegular(const std::filesystem::path& path, ErrorCode 
   return {fd, static_cast<size_t>(info.st_size)};
 }
 
+/// Writes all of it; false, and errno set, where that fails.
+bool WriteAll(int fd, std::string_view content) {
+  size_t done = 0;
+  while (done < content.size()) {
+    const ssize_t n = ::write(fd, content.data() + done, content.size() - done);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return false;
+    done += static_cast<size_t>(n);
+  }
+  return true;
+}
+
+Error Unwritable(const std::filesystem::path& path, const char* what, int reason) {
+  const bool full = reason == ENOSPC || reason == EDQUOT || reason == EIO;
+  return Error(full ? ErrorCode::kInternal : ErrorCode::kUsage,
+               fmt::format("{}: cannot {}: {}", path.string(), what, std::strerror(reason)));
+}
+
+/// Into what is no file of its own and can't be replaced: a pipe, a terminal, /dev/stdout.
+void WriteInto(const std::filesystem::path& path, std::string_view content) {
+  const Descriptor descriptor(::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
+  if (descriptor.get() < 0) throw Unwritable(path, "open it", errno);
+  if (!WriteAll(descriptor.get(), content)) throw Unwritable(path, "write it", errno);
+}
+
+/// Whether `path` can't be replaced by a new file: it is something to write into, or a descriptor
+/// of this process, whose file the caller goes on writing.
+bool IsSink(std::filesystem::path path) {
+  std::error_code error;
+  const std::filesystem::file_status status = std::filesystem::status(path, error);
+  if (!std::filesystem::exists(status) || std::filesystem::is_directory(status)) return false;
+  if (!std::filesystem::is_regular_file(status)) return true;
+  constexpr int kMostLinks = 40;  // as the kernel follows
+  for (int i = 0; i < kMostLinks && std::filesystem::is_symlink(path, error); ++i) {
+    const std::filesystem::path folder = path.parent_path();
+    if (folder == "/dev/fd" || folder == "/proc/self/fd") return true;
+    path = folder / std::filesystem::read_symlink(path, error);
+  }
+  return false;
+}
+
 }  // namespace
 
 std::string ReadFile(const std::filesystem::path& path, ErrorCode code, int64_t max_bytes) {
@@ -65,25 +106,18 @@ std::string ReadFile(const std::filesystem::path& path, ErrorCode code, int64_t 
 }
 
 void WriteFileAtomic(const std::filesystem::path& path, std::string_view content) {
+  if (IsSink(path)) return WriteInto(path, content);
   const std::string temporary = fmt::format("{}.{}.tmp", path.string(), ::getpid());
   const auto fail = [&](const char* what) -> Error {
     const int reason = errno;
     ::unlink(temporary.c_str());
-    const bool full = reason == ENOSPC || reason == EDQUOT || reason == EIO;
-    return Error(full ? ErrorCode::kInternal : ErrorCode::kUsage,
-                 fmt::format("{}: cannot {}: {}", path.string(), what, std::strerror(reason)));
+    return Unwritable(path, what, reason);
   };
   const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (fd < 0) throw fail("create it");
   {
     const Descriptor descriptor(fd);
-    size_t done = 0;
-    while (done < content.size()) {
-      const ssize_t n = ::write(fd, content.data() + done, content.size() - done);
-      if (n < 0 && errno == EINTR) continue;
-      if (n < 0) throw fail("write it");
-      done += static_cast<size_t>(n);
-    }
+    if (!WriteAll(fd, content)) throw fail("write it");
     if (::fsync(fd) != 0) throw fail("flush it");
   }
   if (::rename(temporary.c_str(), path.c_str()) != 0) throw fail("replace it");

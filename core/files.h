@@ -17,7 +17,8 @@ std::string ReadFile(const std::filesystem::path& path, ErrorCode code,
                      int64_t max_bytes = int64_t{1} << 32);
 
 /// Writes the file so that readers see the old content or the new, never a part: a temporary file
-/// beside it, fsync, rename. Throws Error (usage: not writable; internal: disk full).
+/// beside it, fsync, rename. What is no file (a pipe, a device, /dev/stdout) is written into and
+/// stays what it is. Throws Error (usage: not writable; internal: disk full).
 void WriteFileAtomic(const std::filesystem::path& path, std::string_view content);
 
 /// A read-only mapping of a file. Empty files map to an empty span.

@@ -1,12 +1,5 @@
 #include "evaluators/output_folder.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -32,10 +25,9 @@ OutputFolder::OutputFolder(fs::path path, bool overwrite) : path_(std::move(path
   if (error) {
     throw UsageError("{}: cannot create the output folder: {}", path_.string(), error.message());
   }
-  Lock();
+  lock_.emplace(path_, kLockName, core::FolderLock::File::kStays);
   RemoveFiles(/*unfinished_only=*/!overwrite);
   if (!has_journal() && fs::exists(path_ / "results.json", error)) {
-    ::close(lock_);
     throw UsageError(
         "{}: holds results.json of another run; choose another folder with --output, "
         "or give --overwrite",
@@ -46,14 +38,13 @@ OutputFolder::OutputFolder(fs::path path, bool overwrite) : path_(std::move(path
 OutputFolder::~OutputFolder() {
   std::error_code error;
   if (!has_journal()) {
-    fs::remove(path_ / kLockName, error);
+    fs::remove(lock_->file(), error);
     // Only empty folders go, from the inside out.
     fs::path at = fs::absolute(path_, error);
     while (!created_from_.empty() && fs::remove(at, error) && at != created_from_) {
       at = at.parent_path();
     }
   }
-  ::close(lock_);
 }
 
 bool OutputFolder::has_journal() const {
@@ -74,36 +65,6 @@ void OutputFolder::RemoveEmptyJournal() const {
   }
 }
 
-void OutputFolder::Lock() {
-  const fs::path file = path_ / kLockName;
-  while (true) {
-    lock_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    if (lock_ < 0) {
-      throw UsageError("{}: the output folder is not writable: {}", path_.string(),
-                       std::strerror(errno));
-    }
-    if (::flock(lock_, LOCK_EX | LOCK_NB) != 0) {
-      const int reason = errno;
-      ::close(lock_);
-      if (reason == EWOULDBLOCK) {
-        throw UsageError(
-            "{}: another run is writing to this folder; wait for it, or choose "
-            "another with --output",
-            path_.string());
-      }
-      throw UsageError("{}: cannot lock it: {}", file.string(), std::strerror(reason));
-    }
-    // A run that ended in between has removed the file: then this lock holds nothing.
-    struct stat held {
-    }, there{};
-    if (::fstat(lock_, &held) == 0 && ::stat(file.c_str(), &there) == 0 &&
-        held.st_ino == there.st_ino) {
-      return;
-    }
-    ::close(lock_);
-  }
-}
-
 void OutputFolder::RemoveFiles(bool unfinished_only) const {
   std::error_code error;
   std::vector<fs::path> ours;
@@ -119,7 +80,6 @@ void OutputFolder::RemoveFiles(bool unfinished_only) const {
   }
   for (const fs::path& file : ours) {
     if (!fs::remove(file, error)) {
-      ::close(lock_);
       throw UsageError("{}: cannot remove it: {}", file.string(), error.message());
     }
   }

@@ -2,6 +2,9 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
+
+#include "core/folder_lock.h"
 
 namespace natsl::evaluators {
 
@@ -23,13 +26,12 @@ class OutputFolder {
   void RemoveEmptyJournal() const;
 
  private:
-  void Lock();
   /// Removes what a killed process left half-written and, unless only that, an earlier run.
   void RemoveFiles(bool unfinished_only) const;
 
   std::filesystem::path path_;
   std::filesystem::path created_from_;  ///< outermost folder that was created; empty: none
-  int lock_ = -1;
+  std::optional<core::FolderLock> lock_;
 };
 
 }  // namespace natsl::evaluators

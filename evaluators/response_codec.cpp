@@ -35,6 +35,29 @@ void GetBase(ByteReader& in, model_adapters::ResultBase& base) {
   if (failed) in.Get(base.error.emplace());
 }
 
+/// The end of an answer. What NAtS-L heads chose stands only in answers that tell it: those of
+/// other models, and of versions before, end without.
+std::string Finish(ByteWriter& out, const model_adapters::ResultBase& base) {
+  if (!base.softmax.by_head.empty()) {
+    out.Put(base.softmax.chunks);
+    out.Put(base.softmax.by_head);
+  }
+  return out.Take();
+}
+
+void GetEnd(ByteReader& in, model_adapters::ResultBase& base) {
+  base.softmax = {};
+  if (in.AtEnd()) return;
+  in.Get(base.softmax.chunks);
+  in.Get(base.softmax.by_head);
+  for (const int32_t count : base.softmax.by_head) {
+    if (count < 0 || count > base.softmax.chunks) {
+      throw DataError("{} is damaged: {} softmax chunks of {}", kWhat, count, base.softmax.chunks);
+    }
+  }
+  in.End();
+}
+
 }  // namespace
 
 std::string Encode(const model_adapters::LoglikelihoodResult& result) {
@@ -43,7 +66,7 @@ std::string Encode(const model_adapters::LoglikelihoodResult& result) {
   out.Put(result.log_prob);
   out.Put(static_cast<uint8_t>(result.is_greedy));
   out.Put(result.token_log_probs);
-  return out.Take();
+  return Finish(out, result);
 }
 
 std::string Encode(const model_adapters::RollingResult& result) {
@@ -52,7 +75,7 @@ std::string Encode(const model_adapters::RollingResult& result) {
   out.Put(result.log_prob);
   out.Put(result.token_log_probs);
   out.Put(result.scored_bytes);
-  return out.Take();
+  return Finish(out, result);
 }
 
 std::string Encode(const model_adapters::GenerateResult& result) {
@@ -61,7 +84,7 @@ std::string Encode(const model_adapters::GenerateResult& result) {
   out.Put(result.text);
   out.Put(result.ids);
   out.Put(static_cast<uint8_t>(result.finish));
-  return out.Take();
+  return Finish(out, result);
 }
 
 void Decode(std::string_view bytes, model_adapters::LoglikelihoodResult& result) {
@@ -70,7 +93,7 @@ void Decode(std::string_view bytes, model_adapters::LoglikelihoodResult& result)
   in.Get(result.log_prob);
   in.Get(result.is_greedy);
   in.Get(result.token_log_probs);
-  in.End();
+  GetEnd(in, result);
 }
 
 void Decode(std::string_view bytes, model_adapters::RollingResult& result) {
@@ -79,7 +102,7 @@ void Decode(std::string_view bytes, model_adapters::RollingResult& result) {
   in.Get(result.log_prob);
   in.Get(result.token_log_probs);
   in.Get(result.scored_bytes);
-  in.End();
+  GetEnd(in, result);
 }
 
 void Decode(std::string_view bytes, model_adapters::GenerateResult& result) {
@@ -93,7 +116,7 @@ void Decode(std::string_view bytes, model_adapters::GenerateResult& result) {
     throw DataError("a stored answer is damaged: its finish reason is {}", finish);
   }
   result.finish = static_cast<model_adapters::FinishReason>(finish);
-  in.End();
+  GetEnd(in, result);
 }
 
 }  // namespace natsl::evaluators

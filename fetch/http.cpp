@@ -6,22 +6,13 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
-#include <mutex>
 
+#include "core/curl.h"
 #include "core/error.h"
 #include "core/limits.h"
 
 namespace natsl::fetch {
 namespace {
-
-void InitialiseOnce() {
-  static std::once_flag once;
-  std::call_once(once, [] {
-    if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {
-      throw InternalError("libcurl can't be initialised");
-    }
-  });
-}
 
 std::string Lower(std::string_view text) {
   std::string lower(text);
@@ -47,26 +38,6 @@ std::optional<int64_t> Number(std::string_view text) {
     return std::nullopt;
   }
   return value;
-}
-
-bool IsTransient(CURLcode code) {
-  switch (code) {
-    case CURLE_COULDNT_RESOLVE_HOST:
-    case CURLE_COULDNT_RESOLVE_PROXY:
-    case CURLE_COULDNT_CONNECT:
-    case CURLE_WEIRD_SERVER_REPLY:
-    case CURLE_HTTP2:
-    case CURLE_HTTP2_STREAM:
-    case CURLE_PARTIAL_FILE:
-    case CURLE_OPERATION_TIMEDOUT:
-    case CURLE_SSL_CONNECT_ERROR:
-    case CURLE_GOT_NOTHING:
-    case CURLE_SEND_ERROR:
-    case CURLE_RECV_ERROR:
-      return true;
-    default:
-      return false;
-  }
 }
 
 bool IsLoopback(const std::string& origin) {
@@ -189,7 +160,7 @@ struct HttpClient::State {
 
 HttpClient::HttpClient(HttpOptions options)
     : options_(std::move(options)), state_(std::make_unique<State>()) {
-  InitialiseOnce();
+  core::InitialiseCurl();
   state_->easy = curl_easy_init();
   if (state_->easy == nullptr) throw InternalError("libcurl gives no handle");
 }
@@ -252,7 +223,7 @@ HttpOutcome HttpClient::Hop(const std::string& url, const std::vector<std::strin
     for (size_t at; url.size() > 8 && (at = outcome.failure.find(url)) != std::string::npos;) {
       outcome.failure.replace(at, url.size(), origin);
     }
-    outcome.transient = IsTransient(code);
+    outcome.transient = core::IsTransient(code);
     return outcome;
   }
   char* redirect = nullptr;

@@ -1,6 +1,19 @@
 #include "model_adapters/distributed_messages.h"
 
 namespace natsl::model_adapters {
+namespace {
+
+void Put(core::ByteWriter& out, const SoftmaxCounts& counts) {
+  out.Put(counts.chunks);
+  out.Put(counts.by_head);
+}
+
+void Get(core::ByteReader& in, SoftmaxCounts& counts) {
+  in.Get(counts.chunks);
+  in.Get(counts.by_head);
+}
+
+}  // namespace
 
 void Put(core::ByteWriter& out, const TokenScoreRequest& request) {
   out.Put(request.ids);
@@ -34,21 +47,25 @@ void Get(core::ByteReader& in, TokenGenerateRequest& request) {
 void Put(core::ByteWriter& out, const TokenScore& score) {
   out.Put(score.log_probs);
   out.Put(static_cast<uint8_t>(score.is_greedy));
+  Put(out, score.softmax);
 }
 
 void Get(core::ByteReader& in, TokenScore& score) {
   in.Get(score.log_probs);
   in.Get(score.is_greedy);
+  Get(in, score.softmax);
 }
 
 void Put(core::ByteWriter& out, const TokenGeneration& generation) {
   out.Put(generation.ids);
   out.Put(generation.finish);
+  Put(out, generation.softmax);
 }
 
 void Get(core::ByteReader& in, TokenGeneration& generation) {
   in.Get(generation.ids);
   in.Get(generation.finish);
+  Get(in, generation.softmax);
 }
 
 std::string ShortMessage(Tell tell) {

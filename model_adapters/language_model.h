@@ -54,6 +54,14 @@ struct GenerateRequest {
   std::optional<int64_t> middle_truncate_to;
 };
 
+/// What NAtS-L heads chose in a request's sequences, each counted whole: what is told doesn't
+/// depend on how it was computed.
+struct SoftmaxCounts {
+  int64_t chunks = 0;  ///< of 64 tokens, completed: what each head chose for
+  /// Of them, given to softmax attention: [heads of all NAtS-L layers, in order]. Empty: not told.
+  std::vector<int32_t> by_head;
+};
+
 /// Common to every result. Exactly one of `error` or the answer is meaningful.
 struct ResultBase {
   int64_t context_tokens = 0;        ///< ids fed before the first scored or generated one
@@ -61,6 +69,7 @@ struct ResultBase {
   int64_t truncated_tokens = 0;      ///< ids cut off to fit the model
   bool skipped = false;              ///< too long, and the truncation policy is to skip
   bool cached = false;               ///< came from a response cache
+  SoftmaxCounts softmax;             ///< of models whose ModelInfo names nats_layers
   std::optional<std::string> error;  ///< the request failed for good; never a silent zero
 };
 
@@ -87,6 +96,11 @@ struct GenerateResult : ResultBase {
   FinishReason finish = FinishReason::kLength;
 };
 
+/// A layer whose heads give each chunk to softmax or to linear attention.
+struct NatsLayer {
+  int64_t layer = 0, heads = 0;
+};
+
 /// What is told of a model in every report. `settings` lists what else can change a result.
 struct ModelInfo {
   std::string name;                   ///< as the user gave it
@@ -95,9 +109,10 @@ struct ModelInfo {
   std::string tokenizer_fingerprint;  ///< "" without a tokenizer
   std::string dtype;
   std::string device;
-  int64_t max_length = 0;  ///< tokens the model may read
-  int64_t vocabulary = 0;  ///< width of the logits
-  int64_t parameters = 0;  ///< 0 where unknown
+  int64_t max_length = 0;              ///< tokens the model may read
+  int64_t vocabulary = 0;              ///< width of the logits
+  int64_t parameters = 0;              ///< 0 where unknown
+  std::vector<NatsLayer> nats_layers;  ///< empty: none, or not known
   std::vector<std::pair<std::string, std::string>> settings;
 };
 

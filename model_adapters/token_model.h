@@ -30,6 +30,7 @@ struct TokenScoreRequest {
 struct TokenScore {
   std::vector<float> log_probs;      ///< [ids.size() - scored_from]
   bool is_greedy = false;            ///< all scored ids are the argmax of their position
+  SoftmaxCounts softmax;             ///< over the ids but the last, which isn't read
   std::optional<std::string> error;  ///< this request failed for good (a served model's may)
 };
 
@@ -47,6 +48,7 @@ struct TokenGenerateRequest {
 struct TokenGeneration {
   std::vector<TokenId> ids;
   FinishReason finish = FinishReason::kLength;
+  SoftmaxCounts softmax;  ///< over the prompt and the ids that were read again
   /// The text, from models that answer in text and may not tell the ids; `tokens` then counts them.
   std::optional<std::string> text;
   int64_t tokens = 0;

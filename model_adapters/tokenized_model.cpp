@@ -21,6 +21,19 @@ struct Ownership {
   std::vector<size_t> first;  ///< [text requests + 1] into the token requests
 };
 
+/// Of several sequences together; not told where one's aren't.
+SoftmaxCounts Sum(std::span<const TokenScore> scores) {
+  SoftmaxCounts sum;
+  for (const TokenScore& score : scores) {
+    const SoftmaxCounts& one = score.softmax;
+    if (one.by_head.empty()) return {};
+    sum.chunks += one.chunks;
+    sum.by_head.resize(one.by_head.size());
+    for (size_t head = 0; head < one.by_head.size(); ++head) sum.by_head[head] += one.by_head[head];
+  }
+  return sum;
+}
+
 /// Passes a token model's batches on as batches of text requests. `finish(i)` turns the token
 /// results of text request i into its result, once all are there.
 class OwnerListener final : public BatchListener {
@@ -161,6 +174,7 @@ class TokenizedModel final : public LanguageModel {
                           ? std::move(*generation.text)
                           : tokenizer_->Decode(generation.ids, /*skip_special_tokens=*/true);
         result.finish = generation.finish;
+        result.softmax = std::move(generation.softmax);
         if (CutAtStops(result.text, stops[i])) result.finish = FinishReason::kStop;
         result.output_tokens = std::max(generation.tokens, core::Size(generation.ids));
         result.ids = std::move(generation.ids);
@@ -291,6 +305,7 @@ class TokenizedModel final : public LanguageModel {
                                         score.log_probs.end());
           result.log_prob += std::accumulate(score.log_probs.begin(), score.log_probs.end(), 0.0);
         }
+        result.softmax = Sum(mine);
         complete(i, mine);
       });
       model_->Score(token_requests, scores, owners);

@@ -72,6 +72,12 @@ std::string PairingProblem(const StoredMetric& base, const StoredMetric& changed
   if (base.samples.empty() || changed.samples.empty()) {
     return "no rows to pair (run with --log-samples all)";
   }
+  // Of some documents only, an effect would be that of those which happened to be kept.
+  for (const auto& [name, metric] : {std::pair("BASE", &base), {"NEW", &changed}}) {
+    if (core::Size(metric->samples) == metric->documents) continue;
+    return fmt::format("{} has rows of {} of {} documents (run with --log-samples all)", name,
+                       metric->samples.size(), metric->documents);
+  }
   for (const auto& [id, values] : base.samples) {
     const auto found = changed.samples.find(id);
     if (found == changed.samples.end()) return fmt::format("document {} is only in BASE", id);
@@ -97,10 +103,8 @@ MetricComparison CompareMetric(const StoredMetric& base, const StoredMetric& cha
   row.metric = base.key;
   row.base = base.value;
   row.changed = changed.value;
-  row.reason = PairingProblem(base, changed);
-  if (row.reason.empty() && (!base.has_value || !changed.has_value)) {
-    row.reason = "a run has no value";
-  }
+  row.reason =
+      base.has_value && changed.has_value ? PairingProblem(base, changed) : "a run has no value";
   if (!row.reason.empty()) return row;
   Differences differences = Pair(base, changed);
   row.pairs = core::Size(differences.values);

@@ -190,7 +190,7 @@ LatencyComparison CompareLatency(const LatencyRecord& base, const LatencyRecord&
     }
   }
   if (GpuIds(base.machine) != GpuIds(changed.machine)) {
-    comparison.notes.push_back("the GPUs are of one kind, but not the same ones");
+    comparison.notes.emplace_back("the GPUs are of one kind, but not the same ones");
   }
   const auto points = ByKey(base), others = ByKey(changed);
   for (const auto& [key, measurement] : points) {
@@ -202,7 +202,7 @@ LatencyComparison CompareLatency(const LatencyRecord& base, const LatencyRecord&
     if (points.contains(key)) continue;
     comparison.points.push_back(ComparePoint(key, nullptr, measurement, options));
   }
-  if (comparison.points.empty()) comparison.problems.push_back("neither run has a point");
+  if (comparison.points.empty()) comparison.problems.emplace_back("neither run has a point");
   return comparison;
 }
 

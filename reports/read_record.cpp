@@ -59,6 +59,26 @@ FirstRequest ReadFirstRequest(const JsonObject& task) {
   return request;
 }
 
+SoftmaxUse ReadSoftmax(const JsonObject& owner) {
+  constexpr const char* kKey = "softmax_share";
+  SoftmaxUse use;
+  if (!owner.json().contains(kKey)) return use;
+  if (!owner.Has(kKey)) return {.reason = ReadNumber(owner, kKey).reason};
+  const JsonObject json = owner.Object(kKey);
+  use.chunks = json.Int("chunks");
+  if (use.chunks < 0) throw json.Wrong("chunks", "a count");
+  for (const Json& entry : json.At("layers")) {
+    const JsonObject layer(entry, json.where(), ErrorCode::kData);
+    use.layers.push_back({layer.Int("layer"), {}});
+    for (const Json& softmax : layer.At("softmax_chunks")) {
+      const int64_t count = softmax.get<int64_t>();
+      if (count < 0 || count > use.chunks) throw layer.Wrong("softmax_chunks", "counts of chunks");
+      use.layers.back().softmax_chunks.push_back(count);
+    }
+  }
+  return use;
+}
+
 TaskRecord ReadTask(const JsonObject& json) {
   TaskRecord task;
   task.name = json.String("name");
@@ -86,6 +106,7 @@ TaskRecord ReadTask(const JsonObject& json) {
   task.counts.truncated_tokens = requests.Int("truncated_tokens");
   task.counts.skipped_documents = requests.Int("skipped_documents");
   task.counts.failed_documents = requests.Int("failed_documents");
+  task.softmax = ReadSoftmax(json);
   task.deviations = json.Strings("deviations");
   task.warnings = json.Strings("warnings");
   return task;
@@ -121,6 +142,7 @@ RunRecord ReadRecord(const JsonObject& json) {
     }
   }
   record.model = ReadModel(json.Object("model"));
+  record.softmax = ReadSoftmax(json.Object("model"));
   for (const auto& [name, value] : json.At("settings").items()) {
     const JsonObject setting(value, json.where(), ErrorCode::kData);
     record.settings.push_back(

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/json.h"
+#include "reports/softmax_use.h"
 
 namespace natsl::reports {
 namespace {
@@ -84,6 +85,23 @@ Json OwnMetric(const MetricRecord& metric) {
   return json;
 }
 
+/// Nothing for models without NAtS-L layers.
+void AddSoftmax(Json& json, const SoftmaxUse& use) {
+  if (!use.known()) return;
+  if (!use.reason.empty()) return AddNumber(json, "softmax_share", SoftmaxShare(use));
+  Json& entry = json["softmax_share"];
+  AddNumber(entry, "share", SoftmaxShare(use));
+  entry["chunks"] = use.chunks;
+  entry["layers"] = Json::array();
+  for (const SoftmaxUse::Layer& layer : use.layers) {
+    Json row;
+    row["layer"] = layer.layer;
+    AddNumber(row, "share", SoftmaxShare(use, layer));
+    row["softmax_chunks"] = layer.softmax_chunks;
+    entry["layers"].push_back(std::move(row));
+  }
+}
+
 Json OwnTask(const TaskRecord& task) {
   Json json;
   json["name"] = task.name;
@@ -116,6 +134,7 @@ Json OwnTask(const TaskRecord& task) {
   json["requests"]["truncated_tokens"] = counts.truncated_tokens;
   json["requests"]["skipped_documents"] = counts.skipped_documents;
   json["requests"]["failed_documents"] = counts.failed_documents;
+  AddSoftmax(json, task.softmax);
   json["deviations"] = task.deviations;
   json["warnings"] = task.warnings;
   return json;
@@ -147,6 +166,7 @@ nlohmann::ordered_json RecordJson(const RunRecord& record) {
   json["versions"] = Json::object();
   for (const auto& [name, version] : record.versions) json["versions"][name] = version;
   json["model"] = OwnModel(record.model);
+  AddSoftmax(json["model"], record.softmax);
   json["settings"] = Json::object();
   for (const Setting& setting : record.settings) {
     json["settings"][setting.name]["value"] = ParseOwn(setting.value_json);

@@ -27,6 +27,7 @@ StoredTask ReadTask(const JsonObject& json) {
     metric.higher_is_better = object.Bool("higher_is_better");
     metric.has_value = object.Has("value");
     if (metric.has_value) metric.value = object.Double("value");
+    metric.documents = object.Int("n");
     task.metrics.push_back(std::move(metric));
   }
   return task;
@@ -55,6 +56,7 @@ void ReadSamples(const std::filesystem::path& file, StoredTask& task) {
         if (!item.is_number()) throw row.Wrong(name, "a number or a list of numbers");
         values.push_back(item.get<double>());
       }
+      if (values.empty()) throw row.Wrong(name, "a number or a list of numbers");
       metric.samples[id] = std::move(values);
     }
     begin = end + 1;

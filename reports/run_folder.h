@@ -15,7 +15,8 @@ struct StoredMetric {
   bool higher_is_better = true;
   bool has_value = false;
   double value = 0;
-  /// Values by document id; empty where the rows weren't logged.
+  int64_t documents = 0;  ///< that carry it
+  /// Values by document id, at least one each; empty where the rows weren't logged.
   std::map<std::string, std::vector<double>> samples;
 };
 

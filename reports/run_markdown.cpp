@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "reports/console_table.h"
+#include "reports/softmax_use.h"
 
 namespace natsl::reports {
 namespace {
@@ -57,10 +58,12 @@ std::string TaskTable(const RunRecord& record) {
                     fmt::format("{}", counts.context_tokens + counts.output_tokens),
                     Percent(counts.truncated_requests, counts.requests), Cell(task.dataset),
                     Cell(task.split), Short(task.data_sha256), Cell(task.protocol)});
+    if (record.softmax.known()) rows.back().push_back(Cell(SoftmaxShareText(task.softmax)));
   }
-  return MarkdownTable({"Task", "Documents", "Requests", "Tokens", "Truncated", "Dataset", "Split",
-                        "Data SHA-256", "Protocol"},
-                       rows);
+  std::vector<std::string> header = {"Task",    "Documents", "Requests",     "Tokens",  "Truncated",
+                                     "Dataset", "Split",     "Data SHA-256", "Protocol"};
+  if (record.softmax.known()) header.emplace_back("Softmax share");
+  return MarkdownTable(header, rows);
 }
 
 }  // namespace
@@ -87,6 +90,7 @@ std::string RunMarkdown(const RunRecord& record) {
       {"weights SHA-256", model.weights_fingerprint},
       {"tokenizer SHA-256",
        model.tokenizer_fingerprint.empty() ? "none" : model.tokenizer_fingerprint}};
+  for (const auto& [name, value] : SoftmaxRows(record.softmax)) rows.push_back({name, value});
   for (const auto& [name, value] : model.settings) rows.push_back({Cell(name), Cell(value)});
   out += MarkdownTable({"", "Value"}, rows) + "\n";
   out += "## Settings\n\n";

@@ -58,6 +58,26 @@ struct RequestCounts {
   int64_t failed_documents = 0;   ///< a request of it failed for good
 };
 
+/// A layer whose heads give each chunk of 64 tokens to softmax or to linear attention (NAtS-L).
+struct NatsLayerRecord {
+  int64_t layer = 0, heads = 0;
+};
+
+/// What such layers chose in the sequences of a task or a run. Every sequence counts whole, also
+/// what it shares with others: the figures don't depend on how it was computed.
+struct SoftmaxUse {
+  struct Layer {
+    int64_t layer = 0;
+    std::vector<int64_t> softmax_chunks;  ///< [heads]
+  };
+  int64_t chunks = 0;              ///< completed: what each head chose for
+  std::vector<Layer> layers = {};  ///< empty: there are none, or nothing is told of them
+  std::string reason = {};         ///< why nothing is told; "": something is
+
+  /// Whether the model has such layers.
+  bool known() const { return !layers.empty() || !reason.empty(); }
+};
+
 /// The ids that the model reads for a task's first request.
 struct FirstRequest {
   int64_t ids = 0;                   ///< how many; 0 where the model has none
@@ -77,6 +97,7 @@ struct TaskRecord {
   FirstRequest first_request;
   std::vector<MetricRecord> metrics;
   RequestCounts counts;
+  SoftmaxUse softmax;
   std::vector<std::string> deviations;
   std::vector<std::string> warnings;
 };
@@ -95,6 +116,7 @@ struct ModelRecord {
   int64_t max_length = 0;
   int64_t vocabulary = 0;
   int64_t parameters = 0;
+  std::vector<NatsLayerRecord> nats_layers;
   std::vector<std::pair<std::string, std::string>> settings;
 };
 
@@ -102,6 +124,7 @@ struct RunRecord {
   std::string program_version;
   std::vector<std::pair<std::string, std::string>> versions;  ///< of what the program is built of
   ModelRecord model;
+  SoftmaxUse softmax;             ///< of all tasks
   std::vector<Setting> settings;  ///< those that can change a result
   std::vector<TaskRecord> tasks;  ///< in the order they were asked for
   std::vector<GroupRecord> groups;

@@ -11,6 +11,7 @@
 #include "reports/html_page.h"
 #include "reports/runs_plots.h"
 #include "reports/runs_shape.h"
+#include "reports/softmax_use.h"
 
 namespace natsl::reports {
 namespace {
@@ -200,10 +201,13 @@ HtmlTable TaskRows(const Runs& runs, const std::vector<HtmlColumn>& columns, Cel
 }
 
 HtmlTable CountsTable(const Runs& runs) {
-  const std::vector<HtmlColumn> columns = {
-      {"Documents", true}, {"of", true},       {"Requests", true},   {"Tokens", true},
-      {"Truncated", true}, {"Few-shot", true}, HtmlColumn("Dataset")};
-  return TaskRows(runs, columns, [](const TaskRecord& task, std::vector<HtmlCell>& row) {
+  const bool nats =
+      std::ranges::any_of(runs, [](const ReportedRun& run) { return run.record.softmax.known(); });
+  std::vector<HtmlColumn> columns = {{"Documents", true}, {"of", true},        {"Requests", true},
+                                     {"Tokens", true},    {"Truncated", true}, {"Few-shot", true}};
+  if (nats) columns.emplace_back("Softmax share", true);
+  columns.emplace_back("Dataset");
+  return TaskRows(runs, columns, [nats](const TaskRecord& task, std::vector<HtmlCell>& row) {
     const auto add = [&](int64_t value) {
       row.emplace_back(fmt::format("{}", value), static_cast<double>(value));
     };
@@ -217,6 +221,11 @@ HtmlTable CountsTable(const Runs& runs) {
     add(counts.context_tokens + counts.output_tokens);
     row.emplace_back(fmt::format("{:.1f} %", 100 * share), share, share > 0 ? "warn" : "");
     add(task.num_fewshot);
+    if (nats && task.softmax.known()) {
+      row.emplace_back(SoftmaxShareText(task.softmax), SoftmaxShare(task.softmax).value);
+    } else if (nats) {
+      row.emplace_back("", std::nullopt);
+    }
     row.emplace_back(task.split.empty() ? task.dataset : task.dataset + ", " + task.split);
   });
 }
@@ -280,6 +289,8 @@ void AddModels(const Runs& runs, HtmlPage& page) {
     models.Set("vocabulary", r, fmt::format("{}", model.vocabulary));
     models.Set("weights SHA-256", r, Hash(model.weights_fingerprint));
     models.Set("tokenizer SHA-256", r, Hash(model.tokenizer_fingerprint));
+    for (const auto& [name, value] : SoftmaxRows(runs[r].record.softmax))
+      models.Set(name, r, value);
     for (const auto& [name, value] : model.settings) models.Set(name, r, value);
     for (const auto& [name, value] : runs[r].record.versions) {
       models.Set("version of " + name, r, value);

@@ -1,12 +1,15 @@
 // The same report as Markdown and JSON.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "core/json.h"
 #include "reports/console_table.h"
 #include "reports/results_json.h"
 #include "reports/run_markdown.h"
 #include "reports/runs_page.h"
 #include "reports/runs_shape.h"
+#include "reports/softmax_use.h"
 
 namespace natsl::reports {
 namespace {
@@ -96,6 +99,14 @@ std::string RunsMarkdown(const std::vector<ReportedRun>& runs) {
   add("parameters", [](const ModelRecord& model) { return fmt::format("{}", model.parameters); });
   add("dtype", [](const ModelRecord& model) { return model.dtype; });
   add("device", [](const ModelRecord& model) { return model.device; });
+  if (std::ranges::any_of(runs, [](const auto& run) { return run.record.softmax.known(); })) {
+    std::vector<std::string> row = {"softmax share (NAtS-L)"};
+    for (const ReportedRun& run : runs) {
+      const SoftmaxUse& use = run.record.softmax;
+      row.push_back(use.known() ? Cell(SoftmaxShareText(use)) : "");
+    }
+    rows.push_back(std::move(row));
+  }
   add("weights SHA-256", [](const ModelRecord& model) { return model.weights_fingerprint; });
   add("tokenizer SHA-256", [](const ModelRecord& model) { return model.tokenizer_fingerprint; });
   return out + "\n## Models\n\n" + MarkdownTable(Header(runs, {""}), rows) + Execution(runs);

@@ -5,6 +5,7 @@
 
 #include "core/cast.h"
 #include "core/error.h"
+#include "kernels/common.h"
 #include "model_adapters/native/sampler.h"
 #include "model_adapters/score_plan.h"
 
@@ -46,7 +47,7 @@ class Generator {
     std::vector<Running> running;
     Prefill(group, running);
     // A prompt that asks for nothing is done before its first token.
-    std::erase_if(running, [&](Running& r) { return Accept(r); });
+    AcceptAll(running);
     while (!running.empty()) {
       std::vector<RunnerPiece> pieces;
       std::vector<int64_t> rows;
@@ -56,7 +57,7 @@ class Generator {
       }
       Pass(pieces);
       Choose(std::span(running), rows);
-      std::erase_if(running, [&](Running& r) { return Accept(r); });
+      AcceptAll(running);
     }
     listener_.OnBatch(group, tokens_);
   }
@@ -123,6 +124,22 @@ class Generator {
     for (Running& r : running) choosers.push_back({&requests_[r.request].sampling, &r.random});
     const std::vector<TokenId> chosen = runner_.Choose(rows, choosers);
     for (size_t i = 0; i < running.size(); ++i) running[i].next = chosen[i];
+  }
+
+  // Takes the chosen tokens; sequences that end leave, with what their NAtS-L heads chose.
+  void AcceptAll(std::vector<Running>& running) {
+    const auto ended = std::stable_partition(running.begin(), running.end(),
+                                             [&](Running& r) { return !Accept(r); });
+    if (runner_.nats_heads() > 0 && ended != running.end()) {
+      std::vector<RunnerState*> states;
+      for (auto r = ended; r != running.end(); ++r) states.push_back(r->state.get());
+      std::vector<std::vector<int32_t>> counts = runner_.CountSoftmax(states)();
+      for (auto r = ended; r != running.end(); ++r) {
+        results_[r->request].softmax = {r->state->length() / kernels::kPageTokens,
+                                        std::move(counts[static_cast<size_t>(r - ended)])};
+      }
+    }
+    running.erase(ended, running.end());
   }
 
   // Takes the chosen token into the result; true where the sequence ends.

@@ -31,6 +31,11 @@ ModelInfo DescribeModel(const ModelSpec& spec, const std::string& path,
   info.device = options.device;
   info.max_length = options.max_length.value_or(spec.max_positions.value_or(kDefaultMaxLength));
   info.vocabulary = spec.vocabulary;
+  for (size_t layer = 0; layer < spec.layers.size(); ++layer) {
+    if (const auto* nats = std::get_if<NatsSpec>(&spec.layers[layer].mixer)) {
+      info.nats_layers.push_back({static_cast<int64_t>(layer), nats->nats_heads});
+    }
+  }
   info.settings = {{"libtorch", TORCH_VERSION},
                    {"batch_tokens", fmt::format("{}", options.batch_tokens)},
                    {"share_prefixes", options.share_prefixes ? "true" : "false"},

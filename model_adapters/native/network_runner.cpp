@@ -1,6 +1,9 @@
 // Passes over a Network, the residual stream kept until the next one.
 #include "model_adapters/native/network_runner.h"
 
+#include "core/cast.h"
+#include "kernels/common.h"
+
 namespace natsl::model_adapters::native {
 namespace {
 
@@ -20,7 +23,13 @@ class NetworkState final : public RunnerState {
 class NetworkRunner final : public Runner {
  public:
   NetworkRunner(const Network& network, ChunkChoices* choices, bool arena)
-      : network_(network), choices_(choices), use_arena_(arena) {}
+      : network_(network), choices_(choices), use_arena_(arena) {
+    for (const LayerSpec& layer : network.spec().layers) {
+      const auto* nats = std::get_if<NatsSpec>(&layer.mixer);
+      heads_of_.push_back(nats == nullptr ? 0 : nats->nats_heads);
+      nats_heads_ += heads_of_.back();
+    }
+  }
 
   std::unique_ptr<RunnerState> NewState() override {
     return std::make_unique<NetworkState>(network_.NewState());
@@ -54,10 +63,31 @@ class NetworkRunner final : public Runner {
     return ids;
   }
 
+  int64_t nats_heads() const override { return nats_heads_; }
+
+  // A head keeps the pages of exactly the chunks that it gave to softmax attention.
+  SoftmaxChunks CountSoftmax(std::span<RunnerState* const> states) override {
+    std::vector<std::vector<int32_t>> counts;
+    for (RunnerState* state : states) {
+      const SequenceState& sequence = static_cast<NetworkState*>(state)->state();
+      std::vector<int32_t>& heads = counts.emplace_back();
+      for (size_t layer = 0; layer < heads_of_.size(); ++layer) {
+        const std::vector<PageList>& lists = sequence.layers[layer].kv;
+        for (size_t head = 0; head < static_cast<size_t>(heads_of_[layer]); ++head) {
+          const int64_t keys = head < lists.size() ? lists[head].keys : 0;
+          heads.push_back(core::CheckedCast<int32_t>(keys / kernels::kPageTokens));
+        }
+      }
+    }
+    return [counts = std::move(counts)]() mutable { return std::move(counts); };
+  }
+
  private:
   const Network& network_;
   ChunkChoices* choices_;
   bool use_arena_;
+  std::vector<int64_t> heads_of_;  ///< NAtS-L heads of each layer
+  int64_t nats_heads_ = 0;
   Arena arena_;
   at::Tensor x_;  ///< residual stream of the last pass [tokens, hidden]
 };

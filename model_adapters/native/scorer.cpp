@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "core/cast.h"
+#include "kernels/common.h"
 
 namespace natsl::model_adapters::native {
 namespace {
@@ -52,6 +53,9 @@ class Scorer {
     std::vector<std::vector<Asker>> askers;
     int64_t tokens = 0;
     Runner::Answers answers;  ///< empty: nothing was asked
+    // What NAtS-L heads chose: requests that end in the pass, each with its place in `choices`.
+    std::vector<std::pair<size_t, size_t>> ended;
+    Runner::SoftmaxChunks choices;  ///< empty: none
   };
 
   void RunStep(const PlanStep& step) {
@@ -71,6 +75,7 @@ class Scorer {
     }
     runner_.Forward(pieces);
     if (!pass.queries.empty()) pass.answers = runner_.Query(pass.queries);
+    if (runner_.nats_heads() > 0) AskChoices(step, pieces, pass);
     for (const int64_t node : step.release) states_.erase(node);
     for (const PlanPiece& piece : step.pieces) {
       if (!piece.retain) states_.erase(piece.node);
@@ -82,6 +87,13 @@ class Scorer {
     const UnderWay pass = std::move(under_way_.front());
     under_way_.pop_front();
     if (pass.answers) Answer(pass.answers(), pass);
+    if (pass.choices) {
+      const std::vector<std::vector<int32_t>> counts = pass.choices();
+      for (const auto& [request, place] : pass.ended) {
+        const int64_t read = core::Size(requests_[request].ids) - 1;
+        scores_[request].softmax = {read / kernels::kPageTokens, counts[place]};
+      }
+    }
     for (const size_t request : pass.step->finished) {
       results_[request] = std::move(scores_[request]);
     }
@@ -121,6 +133,23 @@ class Scorer {
             {index, static_cast<size_t>(position + 1 - request.scored_from)});
       }
     }
+  }
+
+  // Where a request's input ends, its state knows the choices of the whole sequence.
+  void AskChoices(const PlanStep& step, std::span<const RunnerPiece> pieces, UnderWay& pass) {
+    std::vector<RunnerState*> states;
+    for (size_t i = 0; i < pieces.size(); ++i) {
+      const PlanNode& node = plan_.nodes[static_cast<size_t>(step.pieces[i].node)];
+      if (step.pieces[i].end < node.end) continue;
+      const size_t before = pass.ended.size();
+      for (int64_t place = node.first; place < node.last; ++place) {
+        const size_t request = plan_.order[static_cast<size_t>(place)];
+        if (core::Size(requests_[request].ids) - 1 != node.end) continue;
+        pass.ended.emplace_back(request, states.size());
+      }
+      if (pass.ended.size() > before) states.push_back(pieces[i].state);
+    }
+    if (!states.empty()) pass.choices = runner_.CountSoftmax(states);
   }
 
   void Answer(const std::vector<HeadAnswer>& answers, const UnderWay& pass) {

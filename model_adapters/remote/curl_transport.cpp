@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <map>
-#include <mutex>
 
+#include "core/curl.h"
 #include "core/error.h"
 #include "core/limits.h"
 #include "model_adapters/remote/transport.h"
@@ -13,37 +13,6 @@ namespace natsl::model_adapters {
 namespace {
 
 constexpr long kConnectTimeoutMs = 15'000;
-
-void InitialiseOnce() {
-  static std::once_flag once;
-  std::call_once(once, [] {
-    if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {
-      throw InternalError("libcurl can't be initialised");
-    }
-  });
-}
-
-/// Whether another attempt may succeed.
-bool IsTransient(CURLcode code) {
-  switch (code) {
-    case CURLE_COULDNT_RESOLVE_HOST:
-    case CURLE_COULDNT_RESOLVE_PROXY:
-    case CURLE_COULDNT_CONNECT:
-    case CURLE_WEIRD_SERVER_REPLY:
-    case CURLE_HTTP2:
-    case CURLE_HTTP2_STREAM:
-    case CURLE_PARTIAL_FILE:
-    case CURLE_OPERATION_TIMEDOUT:
-    case CURLE_SSL_CONNECT_ERROR:
-    case CURLE_GOT_NOTHING:
-    case CURLE_SEND_ERROR:
-    case CURLE_RECV_ERROR:
-    case CURLE_BAD_CONTENT_ENCODING:
-      return true;
-    default:
-      return false;
-  }
-}
 
 struct Transfer {
   CURL* easy = nullptr;
@@ -69,7 +38,7 @@ size_t Receive(char* data, size_t size, size_t count, void* user) {
 class CurlTransport final : public Transport {
  public:
   explicit CurlTransport(const TransportOptions& options) : options_(options) {
-    InitialiseOnce();
+    core::InitialiseCurl();
     if (options_.max_answer_bytes == 0) options_.max_answer_bytes = limits::kMaxAnswerBytes;
     multi_ = curl_multi_init();
     if (multi_ == nullptr) throw InternalError("libcurl gives no handle");
@@ -190,7 +159,7 @@ class CurlTransport final : public Transport {
       answer.failure = code == CURLE_OPERATION_TIMEDOUT
                            ? fmt::format("time-out ({})", reason)
                            : fmt::format("{} (libcurl error {})", reason, static_cast<int>(code));
-      answer.transient = IsTransient(code);
+      answer.transient = core::IsTransient(code);
       Redact(answer.failure);
       return answer;
     }

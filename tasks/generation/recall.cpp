@@ -93,7 +93,7 @@ GenerationSpec SquadCompletionSpec() {
   spec.card.deviations = {
       "a file of SQuAD 1.1 (squad/xquad.en.json) is read too, for tests: its questions aren't "
       "reworded, and the run warns of it"};
-  spec.layout.evaluated.candidates.push_back("squad/xquad.en.json");
+  spec.layout.evaluated.candidates.emplace_back("squad/xquad.en.json");
   spec.layout.read = [](const DataSource& data, const std::vector<std::filesystem::path>& files) {
     return ExpandRecords(data.Read(files), CompletionsOf);
   };

@@ -33,7 +33,7 @@ TaskCard MakeCard(const Dataset& dataset, bool e) {
       "a prompt that would not fit the model beside its answer is cut further in its middle; the "
       "reference may exceed the limit by a few tokens"};
   if (dataset.name == "samsum") {
-    card.deviations.push_back(
+    card.deviations.emplace_back(
         "generation runs to its length; the reference stops at the first newline after one token, "
         "which scores the same line");
   }

@@ -104,12 +104,13 @@ TaskCard MakeCard(const Variant& variant) {
       "takes "
       "whole increments off those that come out too long (parameter fit=reference does that)"};
   if (variant.niah.haystack == kEssay && variant.family == Family::kNiah) {
-    card.deviations.push_back(
+    card.deviations.emplace_back(
         "sentences end at '.', '?' or '!' before a space; the reference uses NLTK's Punkt model");
-    card.deviations.push_back("the essay is the user's text, named with its hash in every report");
+    card.deviations.emplace_back(
+        "the essay is the user's text, named with its hash in every report");
   }
   if (variant.family == Family::kCommonWords) {
-    card.deviations.push_back(
+    card.deviations.emplace_back(
         "beyond 8169 distinct words (near 128k tokens) adjective-noun pairs are added; the "
         "reference "
         "takes a larger list of its own");

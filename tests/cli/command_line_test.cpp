@@ -135,6 +135,14 @@ TEST_F(RunErrors, WhatCantBeLookedAt) {
   arguments.insert(arguments.end(), {"--num-fewshot", "1", "--fewshot-from", config.string()});
   Expect(arguments, 3, "task piqa: " + config.string());
 }
+// Names of another time: records are UTF-8, which such a name can't stand in.
+TEST_F(RunErrors, ArgumentsAreUtf8) {
+  std::vector<std::string> arguments = Arguments("piqa", "data", Script());
+  arguments.back() = folder_ / "caf\xe9";
+  Expect(arguments, 2, "caf\xEF\xBF\xBD\" isn't UTF-8");
+  EXPECT_FALSE(fs::exists(arguments.back()));
+  Expect(Arguments("piqa", "data", "mod\xc3\x28"), 2, "isn't UTF-8");
+}
 TEST_F(RunErrors, ModelIsAFile) {
   WriteText(folder_ / "weights", "x");
   Expect(Arguments("piqa", "data", folder_ / "weights"), 4, "is a file, expected a checkpoint");

@@ -38,6 +38,29 @@ class Latency : public testing::Test {
     return RunProgram(Arguments(model, more));
   }
 
+  /// The stored run with samples of `seconds` each, a hundredth of them apart, as another run: what
+  /// a comparison says of it doesn't depend on the machine's load.
+  std::string OfSeconds(const std::string& run, double seconds, const std::string& name) {
+    core::Json json = core::Json::parse(ReadText(run + "/latency.json"));
+    for (core::Json& measurement : json["measurements"]) {
+      core::Json samples = core::Json::array();
+      for (int i = 0; i < 20; ++i) samples.push_back(seconds * (1 + i * 0.01));
+      measurement["samples_seconds"] = samples;
+    }
+    WriteText(folder_.path() / name / "latency.json", json.dump());
+    return folder_ / name;
+  }
+
+  /// A command for --confirm that measures nothing: it hands out a stored run.
+  std::string Replay(const std::string& run) {
+    const std::string script = folder_ / "replay.sh";
+    WriteText(script,
+              "run=$1\n"
+              "while [ \"$1\" != --output ]; do shift; done\n"
+              "mkdir -p \"$2\" && cp \"$run/latency.json\" \"$2/latency.json\"\n");
+    return "sh " + script + " " + run;
+  }
+
   /// A stored run with every sample times `factor`, as another run.
   std::string Scaled(const std::string& run, double factor, const std::string& name) {
     core::Json json = core::Json::parse(ReadText(run + "/latency.json"));
@@ -95,19 +118,31 @@ TEST_F(Latency, EndToEndAndTheGate) {
 
 TEST_F(Latency, CompareFailsClosedAndConfirms) {
   const std::string base = folder_ / "base";
-  const std::vector<std::string> what = {"--prompt",      "256,512", "--phases",      "prefill",
-                                         "--max-seconds", "0.5",     "--min-samples", "20"};
+  const std::vector<std::string> what = {"--prompt", "256,512",       "--phases",
+                                         "prefill",  "--max-seconds", "0.1"};
   std::vector<std::string> more = what;
-  more.insert(more.end(), {"--output", base});
+  more.insert(more.end(), {"--output", folder_ / "measured"});
   ASSERT_EQ(Measure("tiny-gdn-hybrid", more).status, 0);
-  const std::string slow = Scaled(base, 8, "slow");
-  // The file says eight times as slow; runs of the same program say otherwise.
-  std::string command = kProgram;
-  for (const std::string& argument : Arguments("tiny-gdn-hybrid", what)) command += " " + argument;
-  const Outcome confirmed = RunProgram({"compare", base, slow, "--tolerance", "2", "--confirm",
-                                        command, command, "--confirm-rounds", "3"});
+  OfSeconds(folder_ / "measured", 0.001, "base");
+  const std::string slow = OfSeconds(folder_ / "measured", 0.008, "slow");
+  // The file says eight times as slow; what is run again says otherwise, or that it is so.
+  const Outcome confirmed =
+      RunProgram({"compare", base, slow, "--tolerance", "2", "--confirm", Replay(base),
+                  Replay(OfSeconds(base, 0.00101, "same")), "--confirm-rounds", "3"});
   EXPECT_EQ(confirmed.status, 0) << confirmed.out << confirmed.err;
   EXPECT_THAT(confirmed.out, HasSubstr("confirmed by 3 runs"));
+  EXPECT_THAT(confirmed.out, HasSubstr("SAME"));
+  EXPECT_THAT(confirmed.err, HasSubstr("--only 'pp256,pp512' --output '"));
+  const Outcome slower = RunProgram({"compare", base, slow, "--tolerance", "2", "--confirm",
+                                     Replay(base), Replay(slow), "--confirm-rounds", "3"});
+  EXPECT_EQ(slower.status, 1) << slower.out << slower.err;
+  EXPECT_THAT(slower.out, HasSubstr("SLOWER"));
+  // The program itself takes what --confirm puts behind a command; how fast it is isn't asked.
+  std::string command = kProgram;
+  for (const std::string& argument : Arguments("tiny-gdn-hybrid", what)) command += " " + argument;
+  const Outcome measured =
+      RunProgram({"compare", base, slow, "--confirm", command, command, "--confirm-rounds", "3"});
+  EXPECT_THAT(measured.out, HasSubstr("confirmed by 3 runs")) << measured.err;
   const Outcome failed = RunProgram({"compare", base, slow, "--confirm", command, "false"});
   EXPECT_EQ(failed.status, 3) << failed.err;
   EXPECT_THAT(failed.err, HasSubstr("--confirm: the command ended with status 1"));

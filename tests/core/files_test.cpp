@@ -1,7 +1,9 @@
 // Files, hashes and host threads.
 #include "core/files.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -31,6 +33,35 @@ TEST_F(FilesTest, WritesReplaceWhole) {
   EXPECT_EQ(ReadFile(path, ErrorCode::kData), "two two");
   EXPECT_EQ(MappedFile(path, ErrorCode::kData).text(), "two two");
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1);
+}
+
+// Renaming a file over it would take a device away from everybody.
+TEST_F(FilesTest, WhatIsNoFileIsWrittenInto) {
+  const auto pipe = folder_ / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const int reader = ::open(pipe.c_str(), O_RDONLY | O_NONBLOCK);
+  WriteFileAtomic(pipe, "through");
+  char seen[16] = "";
+  EXPECT_EQ(::read(reader, seen, sizeof(seen)), 7);
+  EXPECT_STREQ(seen, "through");
+  ::close(reader);
+  EXPECT_TRUE(std::filesystem::is_fifo(pipe));
+  // A shell's "> file" with /dev/stdout or /dev/fd/N as the name: the file goes on.
+  const auto file = folder_ / "file";
+  const int fd = ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+  ASSERT_EQ(::write(fd, "one ", 4), 4);
+  std::filesystem::create_symlink(fmt::format("/proc/self/fd/{}", fd), folder_ / "link");
+  WriteFileAtomic(folder_ / "link", "two ");
+  WriteFileAtomic(fmt::format("/dev/fd/{}", fd), "three");
+  ASSERT_EQ(::write(fd, ".", 1), 1);
+  ::close(fd);
+  EXPECT_EQ(ReadFile(file, ErrorCode::kData), "one two three.");
+  EXPECT_TRUE(std::filesystem::is_symlink(folder_ / "link"));
+  // A link to a file of somebody's is replaced, not followed.
+  std::filesystem::create_symlink(file, folder_ / "mine");
+  WriteFileAtomic(folder_ / "mine", "new");
+  EXPECT_EQ(ReadFile(file, ErrorCode::kData), "one two three.");
+  EXPECT_EQ(ReadFile(folder_ / "mine", ErrorCode::kData), "new");
 }
 
 TEST_F(FilesTest, ErrorsNameThePathAndTheReason) {

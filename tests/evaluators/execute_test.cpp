@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "evaluators/score.h"
+#include "evaluators/softmax_use.h"
 #include "evaluators/subset.h"
 #include "tests/evaluators/fake_task.h"
 #include "tests/process_folder.h"
@@ -108,6 +109,42 @@ TEST_F(ExecuteTest, ResumesWithoutComputingTwice) {
   EXPECT_EQ(answers.origin[0][9], Origin::kComputed);
   EXPECT_DOUBLE_EQ(*Score(answers).metrics[0].value.value, 0.6);
   EXPECT_TRUE(ReadAnswers(plan_, journal).complete);
+}
+
+TEST_F(ExecuteTest, WhatNatsHeadsChoseIsSummedByLayerAndHead) {
+  const std::vector<reports::NatsLayerRecord> layers = {{1, 2}, {4, 1}};
+  model_.failing = "q1";
+  model_.skipping = "q2";
+  Answers answers = Execute(plan_, model_, {});
+  // Documents 0, 3 and 4 have answers, two requests each.
+  for (const size_t request : {0, 1, 6, 7, 8, 9}) {
+    const auto chunks = static_cast<int32_t>(request) + 1;
+    answers.loglikelihood[request].softmax = {chunks, {chunks, 1, 0}};
+  }
+  const reports::SoftmaxUse use = CountSoftmax(layers, plan_.slots[0], answers);
+  EXPECT_EQ(use.reason, "");
+  EXPECT_EQ(use.chunks, 1 + 2 + 7 + 8 + 9 + 10);
+  ASSERT_EQ(use.layers.size(), 2u);
+  EXPECT_EQ(use.layers[0].layer, 1);
+  EXPECT_EQ(use.layers[0].softmax_chunks, (std::vector<int64_t>{37, 6}));
+  EXPECT_EQ(use.layers[1].layer, 4);
+  EXPECT_EQ(use.layers[1].softmax_chunks, (std::vector<int64_t>{0}));
+  reports::TaskRecord task;
+  task.softmax = use;
+  const reports::SoftmaxUse twice = SumSoftmax({task, task});
+  EXPECT_EQ(twice.chunks, 74);
+  EXPECT_EQ(twice.layers[0].softmax_chunks, (std::vector<int64_t>{74, 12}));
+
+  answers.loglikelihood[6].softmax = {};
+  const reports::SoftmaxUse untold = CountSoftmax(layers, plan_.slots[0], answers);
+  EXPECT_TRUE(untold.layers.empty());
+  EXPECT_NE(untold.reason.find("doesn't tell"), std::string::npos);
+  reports::TaskRecord other;
+  other.softmax = untold;
+  EXPECT_EQ(SumSoftmax({task, other}).reason, untold.reason);
+  EXPECT_FALSE(CountSoftmax({}, plan_.slots[0], answers).known());
+  answers.loglikelihood[6].softmax = {1, {1}};
+  EXPECT_THROW(CountSoftmax(layers, plan_.slots[0], answers), Error);
 }
 
 TEST_F(ExecuteTest, CacheAnswersTheSameModelOnly) {

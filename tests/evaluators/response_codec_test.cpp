@@ -59,6 +59,29 @@ TEST(ResponseCodec, RollingRoundTrip) {
   EXPECT_EQ(back.token_log_probs, result.token_log_probs);
 }
 
+TEST(ResponseCodec, WhatHeadsChoseFollowsWhereItIsTold) {
+  GenerateResult result;
+  result.text = "a";
+  const std::string before = Encode(result);
+  result.softmax = {3, {0, 2, 3}};
+  const std::string bytes = Encode(result);
+  EXPECT_EQ(bytes.substr(0, before.size()), before) << "answers of other models have changed";
+  GenerateResult back;
+  Decode(bytes, back);
+  EXPECT_EQ(back.softmax.chunks, 3);
+  EXPECT_EQ(back.softmax.by_head, (std::vector<int32_t>{0, 2, 3}));
+  Decode(before, back);
+  EXPECT_TRUE(back.softmax.by_head.empty());
+  EXPECT_EQ(back.softmax.chunks, 0);
+  for (size_t size = before.size() + 1; size < bytes.size(); ++size) {
+    EXPECT_THROW(Decode(std::string_view(bytes).substr(0, size), back), Error) << size;
+  }
+  result.softmax.by_head[1] = 4;
+  EXPECT_THROW(Decode(Encode(result), back), Error) << "more softmax chunks than chunks";
+  result.softmax.by_head[1] = -1;
+  EXPECT_THROW(Decode(Encode(result), back), Error);
+}
+
 TEST(ResponseCodec, EveryCutIsRefused) {
   RollingResult result;
   result.log_prob = -3;

@@ -20,6 +20,7 @@ StoredRun MadeRun(int total, int right, int from = 0) {
   metric.aggregation = "mean";
   metric.has_value = true;
   metric.value = static_cast<double>(right) / total;
+  metric.documents = total;
   for (int i = 0; i < total; ++i) {
     metric.samples[std::to_string(i)] = {i >= from && i < from + right ? 1.0 : 0.0};
   }
@@ -80,6 +81,20 @@ TEST(CompareRuns, WhatCannotBeComparedIsMissing) {
   other.tasks[0].metrics[0].samples.clear();
   EXPECT_EQ(Compare(MadeRun(10, 5), other).verdict, Verdict::kMissing);
   EXPECT_EQ(Compare(MadeRun(10, 5), MadeRun(11, 5)).verdict, Verdict::kMissing);
+}
+
+// The same rows on both sides, but not all: of documents that were wrong, or of a file cut short.
+TEST(CompareRuns, SomeDocumentsAreNotAll) {
+  StoredRun base = MadeRun(10, 5), changed = MadeRun(10, 5);
+  for (StoredRun* run : {&base, &changed}) {
+    auto& samples = run->tasks[0].metrics[0].samples;
+    for (const char* id : {"0", "1", "2", "3"}) samples.erase(id);
+  }
+  const MetricComparison row = Compare(base, changed);
+  EXPECT_EQ(row.verdict, Verdict::kMissing);
+  EXPECT_NE(row.reason.find("BASE has rows of 6 of 10 documents"), std::string::npos) << row.reason;
+  const MetricComparison other = Compare(MadeRun(10, 5), changed);
+  EXPECT_NE(other.reason.find("NEW has rows of 6 of 10"), std::string::npos) << other.reason;
 }
 
 class GateTest : public testing::Test {

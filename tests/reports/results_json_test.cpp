@@ -68,6 +68,36 @@ TEST(ResultsJson, GroupsWithAValueAreInResultsAndGroups) {
   EXPECT_EQ(json["group_subtasks"]["pair"].size(), 2u);
 }
 
+TEST(ResultsJson, SoftmaxSharesAreOfModelsWithSuchLayersAlone) {
+  RunRecord record = ExampleRecord();
+  EXPECT_EQ(ResultsJson(record).find("softmax"), std::string::npos);
+  EXPECT_EQ(RunMarkdown(record).find("oftmax"), std::string::npos);
+  record.softmax = {8, {{2, {1, 3}}, {5, {8, 8}}}};
+  record.tasks[0].softmax = record.softmax;
+  record.tasks[1].softmax = {0, {{2, {0, 0}}, {5, {0, 0}}}};
+  const Json json = Json::parse(ResultsJson(record))["natsl_bench"];
+  EXPECT_EQ(json["model"]["softmax_share"].dump(),
+            R"({"share":0.625,"chunks":8,"layers":[)"
+            R"({"layer":2,"share":0.25,"softmax_chunks":[1,3]},)"
+            R"({"layer":5,"share":1.0,"softmax_chunks":[8,8]}]})");
+  EXPECT_EQ(json["tasks"][0]["softmax_share"], json["model"]["softmax_share"]);
+  EXPECT_TRUE(json["tasks"][1]["softmax_share"]["share"].is_null());
+  EXPECT_EQ(json["tasks"][1]["softmax_share"]["share_null_reason"],
+            "no sequence completes a chunk of 64 tokens");
+  const std::string page = RunMarkdown(record);
+  for (const char* text :
+       {"|softmax share (NAtS-L)|62.5 % of 8 chunks",
+        "|softmax share, layer 2|25.0 % (heads: 12.5 %, 37.5 %)",
+        "|softmax share, layer 5|100.0 % (heads: 100.0 %, 100.0 %)", "Softmax share  "}) {
+    EXPECT_NE(page.find(text), std::string::npos) << text << "\n" << page;
+  }
+  record.softmax = {.reason = "nobody told"};
+  const Json untold = Json::parse(ResultsJson(record))["natsl_bench"]["model"];
+  EXPECT_TRUE(untold["softmax_share"].is_null());
+  EXPECT_EQ(untold["softmax_share_null_reason"], "nobody told");
+  EXPECT_NE(RunMarkdown(record).find("nobody told"), std::string::npos);
+}
+
 TEST(Reports, BytesDoNotDependOnTheLocale) {
   const std::string json = ResultsJson(ExampleRecord());
   const std::string markdown = RunMarkdown(ExampleRecord());

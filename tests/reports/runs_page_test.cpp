@@ -27,6 +27,8 @@ TEST(ReadReportedRun, GivesBackTheRecord) {
   record.versions = {{"natsl-bench", "0.1.0"}};
   record.tasks[0].first_request = {20, {1, 2, 3, 4, 5, 6, 7, 8}, {9, 8, 7, 6, 5, 4, 3, 2}};
   record.tasks[1].metrics[0].standard_error = Number::Missing("too few documents");
+  record.softmax = {.reason = "nobody told"};
+  record.tasks[0].softmax = {8, {{2, {1, 3}}, {5, {8, 8}}}};
   core::WriteFileAtomic(folder / "results.json", ResultsJson(record));
   ExecutionRecord execution;
   execution.processes = 4;

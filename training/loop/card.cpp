@@ -8,6 +8,11 @@
 
 namespace natsl::training {
 
+bool IsDescribed(const std::filesystem::path& folder) {
+  std::error_code error;
+  return std::filesystem::exists(folder / "CARD.md", error);
+}
+
 void WriteCard(const std::filesystem::path& folder, const TrainOptions& options,
                const CardFacts& facts) {
   core::Json json;

@@ -49,6 +49,26 @@ at::Tensor ReadTensor(const model_adapters::TensorView& view) {
   return tensor;
 }
 
+/// What makes the tokenizer, so that the checkpoint opens by itself.
+void CopyTokenizer(const fs::path& tokenizer, const fs::path& folder) {
+  const auto copy = [&](const fs::path& from, const std::string& name) {
+    core::WriteFileAtomic(folder / name, core::ReadFile(from, ErrorCode::kModel));
+  };
+  if (!fs::is_directory(tokenizer)) {
+    // A file of any name: one that a folder's tokenizer is looked for under.
+    const std::string name = tokenizer.filename().string();
+    const bool json = name.find(".json") != std::string::npos ||
+                      core::ReadFile(tokenizer, ErrorCode::kModel).starts_with('{');
+    return copy(tokenizer, name.ends_with(".gz") ? "tokenizer.json.gz"
+                           : json                ? "tokenizer.json"
+                                                 : "tokenizer.model");
+  }
+  for (const char* name : {"tokenizer.model", "spiece.model", "tokenizer.json", "tokenizer.json.gz",
+                           "tokenizer_config.json", "special_tokens_map.json"}) {
+    if (fs::exists(tokenizer / name)) copy(tokenizer / name, name);
+  }
+}
+
 }  // namespace
 
 void SaveModel(const fs::path& folder, const std::map<std::string, at::Tensor>& parameters,
@@ -59,11 +79,7 @@ void SaveModel(const fs::path& folder, const std::map<std::string, at::Tensor>& 
   core::Json json = core::ParseJson(config, "config.json", ErrorCode::kModel);
   json["torch_dtype"] = dtype == at::kBFloat16 ? "bfloat16" : "float32";
   core::WriteFileAtomic(folder / "config.json", core::PythonJson(json, 2) + "\n");
-  for (const char* name : {"tokenizer.model", "tokenizer.json", "tokenizer_config.json"}) {
-    if (fs::exists(tokenizer / name)) {
-      core::WriteFileAtomic(folder / name, core::ReadFile(tokenizer / name, ErrorCode::kModel));
-    }
-  }
+  CopyTokenizer(tokenizer, folder);
   writer.Write(folder / "model.safetensors");
 }
 

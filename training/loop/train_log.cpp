@@ -68,10 +68,17 @@ TrainLog::TrainLog(std::filesystem::path folder, int64_t step) : folder_(std::mo
     lines_.push_back(ParseLogLine(text_.substr(begin, end - begin), kLogFile));
     begin = end + 1;
   }
+  if (timing_.empty()) return;
+  const size_t last = timing_.rfind('\n', timing_.size() - 2);  // npos: the first line
+  const core::Json json =
+      core::ParseJson(std::string_view(timing_).substr(last == std::string::npos ? 0 : last + 1),
+                      kTimingFile, ErrorCode::kData);
+  seconds_ = core::JsonObject(json, kTimingFile, ErrorCode::kData).Double("seconds");
 }
 
 void TrainLog::Add(const LogLine& line, double seconds, double tokens_per_second) {
   lines_.push_back(line);
+  seconds_ = seconds;
   text_ += ToJson(line) + "\n";
   core::Json timing;
   timing["step"] = line.step;

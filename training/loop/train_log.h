@@ -28,15 +28,18 @@ class TrainLog {
   /// Takes over the lines of an earlier part of the run, up to `step`.
   TrainLog(std::filesystem::path folder, int64_t step);
 
-  /// `seconds` and `tokens_per_second`: of this call of the program.
+  /// `seconds`: of training, calls before included; `tokens_per_second`: of this call.
   void Add(const LogLine& line, double seconds, double tokens_per_second);
   void WritePlot(const std::string& title) const;
   const std::vector<LogLine>& lines() const { return lines_; }
+  /// Of the last line; 0 where there is none.
+  double seconds() const { return seconds_; }
 
  private:
   std::filesystem::path folder_;
   std::vector<LogLine> lines_;
   std::string text_, timing_;
+  double seconds_ = 0;
 };
 
 }  // namespace natsl::training

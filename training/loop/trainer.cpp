@@ -5,10 +5,12 @@
 #include <cstdio>
 #include <filesystem>
 #include <map>
+#include <optional>
 
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/files.h"
+#include "core/folder_lock.h"
 #include "core/hash.h"
 #include "model_adapters/spec/checkpoint.h"
 #include "model_adapters/tokenizer.h"
@@ -25,12 +27,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// "out" of "out/": what the folder is called stands in the plot and the card.
+fs::path WithoutSlash(const fs::path& folder) {
+  return folder.has_filename() ? folder : folder.parent_path();
+}
+
 class Run {
  public:
   Run(const TrainOptions& options, Rank rank)
       : options_(options),
         rank_(rank),
-        folder_(options.output),
+        folder_(WithoutSlash(options.output)),
         config_(core::ReadFile(options.config, ErrorCode::kModel)),
         spec_(model_adapters::ParseModelSpec(config_, options.config)),
         tokenizer_(model_adapters::OpenTokenizer(options.tokenizer)),
@@ -45,6 +52,7 @@ class Run {
     std::error_code error;
     fs::create_directories(folder_, error);
     if (error) throw UsageError("{}: {}", folder_.string(), error.message());
+    if (rank.index == 0) lock_.emplace(folder_, "train.lock", core::FolderLock::File::kGoes);
     identity_ = IdentityJson(options) + " config " + core::Sha256Hex(config_) + " tokenizer " +
                 tokenizer_->fingerprint();
     device_ = OpenTrainDevice(options.device, rank, (folder_ / "ranks").string());
@@ -58,6 +66,7 @@ class Run {
         std::make_unique<TrainStep>(*network_, *optimizer_, *device_, dtype_, options.accumulate);
     Resume();
     log_ = std::make_unique<TrainLog>(folder_, done_);
+    seconds_before_ = log_->seconds();
   }
 
   TrainResult Go(const std::atomic<bool>& stop) {
@@ -88,14 +97,16 @@ class Run {
       if (done_ % options_.checkpoint_every == 0 && done_ < options_.steps) Save();
     }
     device_->Synchronize();
-    seconds_ = Seconds(clock.NowNs() - begin_ns_);
+    seconds_ = seconds_before_ + Seconds(clock.NowNs() - begin_ns_);
     Save();
     TrainResult result;
     result.step = done_;
     result.finished = done_ == options_.steps;
     if (!log_->lines().empty()) result.loss = log_->lines().back().loss;
     result.tokens_per_second = tokens_per_second_;
-    if (result.finished && rank_.index == 0) Finish();
+    // Of a run that was over before the card stays as it is: nothing was trained now.
+    const bool described = first == options_.steps && IsDescribed(folder_);
+    if (result.finished && rank_.index == 0 && !described) Finish();
     return result;
   }
 
@@ -167,7 +178,7 @@ class Run {
                        line.loss, done_);
     }
     if (rank_.index != 0) return;
-    log_->Add(line, Seconds(now_ns - begin_ns_), tokens_per_second_);
+    log_->Add(line, seconds_before_ + Seconds(now_ns - begin_ns_), tokens_per_second_);
     if (!options_.quiet) {
       std::fprintf(stderr, "step %lld/%lld  context %lld  loss %.4f  %.0f tokens/s\n",
                    static_cast<long long>(done_), static_cast<long long>(options_.steps),
@@ -191,6 +202,10 @@ class Run {
   }
 
   void Finish() const {
+    if (log_->lines().empty()) {
+      throw DataError("{}: holds no log of its steps; start again in another folder",
+                      folder_.string());
+    }
     CardFacts facts;
     facts.family = spec_.family;
     for (const auto& [name, parameter] : network_->Parameters()) {
@@ -214,6 +229,7 @@ class Run {
   TrainOptions options_;
   Rank rank_;
   fs::path folder_;
+  std::optional<core::FolderLock> lock_;  ///< rank 0's
   std::string config_, identity_;
   model_adapters::ModelSpec spec_;
   std::shared_ptr<const model_adapters::Tokenizer> tokenizer_;
@@ -231,6 +247,7 @@ class Run {
   int64_t recorded_context_ = 0;
   int64_t done_ = 0;
   int64_t begin_ns_ = 0, measured_ns_ = 0, measured_from_ = 0;
+  double seconds_before_ = 0;  ///< of earlier calls, up to their last line of the log
   double seconds_ = 0, tokens_per_second_ = 0;
 };
 

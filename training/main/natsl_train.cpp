@@ -14,6 +14,7 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "core/standard_streams.h"
 #include "training/data/evaluation_text.h"
 #include "training/data/tokenizer_trainer.h"
 #include "training/loop/processes.h"
@@ -120,4 +121,7 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace natsl::training
 
-int main(int argc, char** argv) { return natsl::training::Main(argc, argv); }
+int main(int argc, char** argv) {
+  natsl::core::KeepStandardStreams();
+  return natsl::training::Main(argc, argv);
+}

@@ -81,7 +81,8 @@ TEST_P(LongPrefill, NeedsTheMemoryOfOnePackedBatch) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Linear, LongPrefill,
-                         testing::Values("gated_deltanet", "mamba2_norm_before_gate", "rwkv6"));
+                         testing::Values("gated_deltanet", "mamba2_norm_before_gate", "rwkv6"),
+                         [](const auto& info) { return std::string(info.param); });
 
 }  // namespace
 }  // namespace natsl::model_adapters::native

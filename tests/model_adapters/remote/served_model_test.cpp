@@ -101,6 +101,7 @@ double Expected(const std::string& context, const std::string& continuation) {
 }
 
 struct KindCase {
+  const char* name;
   FakeKind kind;
   bool tokenizer;
   const char* server;
@@ -134,15 +135,18 @@ TEST_P(KindTest, ScoresAsTheModelHere) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, KindTest,
-    ::testing::Values(KindCase{FakeKind::kVllm, true, "vllm 0.11.0", "prompt_logprobs", "ids"},
-                      KindCase{FakeKind::kVllm, false, "vllm 0.11.0", "echo", "text"},
-                      KindCase{FakeKind::kSglang, true, "sglang 0.5", "sglang", "ids"},
-                      KindCase{FakeKind::kLlamaCpp, true, "llama.cpp b1", "forced", "ids"},
-                      KindCase{FakeKind::kLlamaCppPython, true, "llama-cpp-python", "echo", "text"},
-                      KindCase{FakeKind::kLlamaCppPython, false, "llama-cpp-python", "echo",
-                               "text"},
-                      KindCase{FakeKind::kOpenAi, true, "unknown", "echo", "ids"},
-                      KindCase{FakeKind::kOpenAi, false, "unknown", "echo", "text"}));
+    ::testing::Values(
+        KindCase{"vllm_ids", FakeKind::kVllm, true, "vllm 0.11.0", "prompt_logprobs", "ids"},
+        KindCase{"vllm_text", FakeKind::kVllm, false, "vllm 0.11.0", "echo", "text"},
+        KindCase{"sglang_ids", FakeKind::kSglang, true, "sglang 0.5", "sglang", "ids"},
+        KindCase{"llama_cpp_ids", FakeKind::kLlamaCpp, true, "llama.cpp b1", "forced", "ids"},
+        KindCase{"llama_cpp_python", FakeKind::kLlamaCppPython, true, "llama-cpp-python", "echo",
+                 "text"},
+        KindCase{"llama_cpp_python_without_tokenizer", FakeKind::kLlamaCppPython, false,
+                 "llama-cpp-python", "echo", "text"},
+        KindCase{"openai_ids", FakeKind::kOpenAi, true, "unknown", "echo", "ids"},
+        KindCase{"openai_text", FakeKind::kOpenAi, false, "unknown", "echo", "text"}),
+    [](const auto& info) { return std::string(info.param.name); });
 
 TEST(ServedModelTest, RollsAndCutsLikeAModelHere) {
   HttpServer server([](const SeenRequest& r) { return FakeAnswer(FakeKind::kVllm, r); });

@@ -1,6 +1,7 @@
 // Ids and texts of published tokenizers equal the reference implementations', line by line.
 #include <gtest/gtest.h>
 
+#include <cctype>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -17,8 +18,6 @@ struct Case {
   const char* golden;
   const char* file;
 };
-
-void PrintTo(const Case& golden, std::ostream* out) { *out << golden.golden; }
 
 class GoldenTokenizer : public testing::TestWithParam<Case> {};
 
@@ -59,7 +58,14 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"albert.json.jsonl", "albert/tokenizer.json.gz"},
         Case{"mistral-v1.model.jsonl", "mistral-v1/tokenizer.model"},
         Case{"llama2.model.jsonl", "llama2/tokenizer.model"}, Case{"llama2.model.jsonl", "llama2"},
-        Case{"albert.model.jsonl", "albert/spiece.model"}));
+        Case{"albert.model.jsonl", "albert/spiece.model"}),
+    [](const auto& info) {
+      std::string name = info.param.file;
+      for (char& c : name) {
+        if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
+      }
+      return name;
+    });
 
 }  // namespace
 }  // namespace natsl::model_adapters

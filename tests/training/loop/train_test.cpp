@@ -6,11 +6,15 @@
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <sstream>
 
 #include "core/error.h"
 #include "core/files.h"
+#include "core/folder_lock.h"
+#include "core/json.h"
 #include "model_adapters/native/native_model.h"
 #include "model_adapters/safetensors/reader.h"
 #include "model_adapters/spec/checkpoint.h"
@@ -91,6 +95,76 @@ TEST_F(Training, AStoppedRunGoesOnToTheSameBytes) {
     EXPECT_THAT(Read(whole.output, "loss.svg"), HasSubstr("<svg"));
     EXPECT_THAT(Read(whole.output, "CARD.md"), HasSubstr("| tokens | 3072 |"));
   }
+}
+
+TEST_F(Training, ARunThatIsOverKeepsItsCard) {
+  TrainOptions options = Options(kTransformer, "over");
+  options.output += "/";
+  options.stop_after = 6;
+  Train(options, {}, stop_);
+  options.stop_after = 0;
+  Train(options, {}, stop_);
+  const std::string card = Read(options.output, "CARD.md");
+  EXPECT_THAT(card, HasSubstr("# over\n"));
+  EXPECT_THAT(Read(options.output, "loss.svg"), HasSubstr(">over<"));
+  // The time of the first part is in it.
+  const auto timing = core::Json::parse(Read(options.output, "training.json"));
+  std::vector<double> seconds;
+  std::stringstream lines(Read(options.output, "train_timing.jsonl"));
+  for (std::string line; std::getline(lines, line);) {
+    seconds.push_back(core::Json::parse(line)["seconds"]);
+  }
+  ASSERT_EQ(seconds.size(), 4u);
+  EXPECT_TRUE(std::ranges::is_sorted(seconds));
+  EXPECT_GE(timing["seconds"].get<double>(), seconds.back());
+  const std::string facts = Read(options.output, "training.json");
+  const std::string weights = Read(options.output, "model.safetensors");
+  EXPECT_TRUE(Train(options, {}, stop_).finished);
+  EXPECT_EQ(Read(options.output, "CARD.md"), card);
+  EXPECT_EQ(Read(options.output, "training.json"), facts);
+  EXPECT_EQ(Read(options.output, "model.safetensors"), weights);
+  // With the card gone it is written again, but not without a log.
+  fs::remove(fs::path(options.output) / "CARD.md");
+  EXPECT_TRUE(Train(options, {}, stop_).finished);
+  EXPECT_THAT(Read(options.output, "CARD.md"), HasSubstr("| tokens | 3072 |"));
+  fs::remove(fs::path(options.output) / "CARD.md");
+  fs::remove(fs::path(options.output) / "train_log.jsonl");
+  EXPECT_THROW(Train(options, {}, stop_), Error);
+  EXPECT_FALSE(fs::exists(fs::path(options.output) / "train.lock"));
+}
+
+TEST_F(Training, AFolderIsOneRunsAtATime) {
+  const TrainOptions options = Options(kTransformer, "busy");
+  fs::create_directories(options.output);
+  const core::FolderLock other(options.output, "train.lock", core::FolderLock::File::kGoes);
+  try {
+    Train(options, {}, stop_);
+    ADD_FAILURE() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kUsage);
+    EXPECT_THAT(error.what(), HasSubstr("another run is writing to this folder"));
+  }
+  EXPECT_FALSE(fs::exists(fs::path(options.output) / "config.json"));
+}
+
+TEST_F(Training, TheCheckpointHasItsTokenizerWhateverItsFileIsCalled) {
+  TrainOptions options = Options(kTransformer, "by_file");
+  options.steps = 2;
+  options.curriculum = "64";
+  const std::string folder = options.tokenizer;
+  const auto fingerprint = model_adapters::OpenTokenizer(folder)->fingerprint();
+  fs::create_directories(folder_ / "spiece");
+  fs::copy(fs::path(folder) / "tokenizer.model", folder_ / "spiece/spiece.model");
+  fs::copy(fs::path(folder) / "tokenizer_config.json", folder_ / "spiece/tokenizer_config.json");
+  options.tokenizer = (folder_ / "spiece").string();
+  Train(options, {}, stop_);
+  EXPECT_EQ(model_adapters::OpenTokenizer(options.output)->fingerprint(), fingerprint);
+  options.output = (folder_ / "by_file").string() + "2";
+  fs::copy(fs::path(folder) / "tokenizer.model", folder_ / "mine.bin");
+  options.tokenizer = (folder_ / "mine.bin").string();
+  Train(options, {}, stop_);
+  EXPECT_EQ(model_adapters::OpenTokenizer(options.output)->Encode("QK 41", false),
+            model_adapters::OpenTokenizer(options.tokenizer)->Encode("QK 41", false));
 }
 
 TEST_F(Training, AnUnfinishedStepIsLostWithItsLogLines) {
