@@ -123,7 +123,7 @@ at::Tensor Network::Forward(Batch& batch, std::vector<at::Tensor>* hidden_states
     if (batch.arena != nullptr) batch.arena->Reset();
     RunLayer(layers_[i], static_cast<int64_t>(i), x, batch);
     for (size_t s = 0; s < batch.states.size(); ++s) {
-      if (!batch.retain[s]) batch.states[s]->layers[i] = LayerState();
+      if (!batch.retain[s]) batch.states[s]->layers[i].Release();
     }
     if (hidden_states != nullptr) hidden_states->push_back(x.clone());
   }

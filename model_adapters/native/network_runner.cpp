@@ -1,9 +1,6 @@
 // Passes over a Network, the residual stream kept until the next one.
 #include "model_adapters/native/network_runner.h"
 
-#include "core/cast.h"
-#include "kernels/common.h"
-
 namespace natsl::model_adapters::native {
 namespace {
 
@@ -65,18 +62,15 @@ class NetworkRunner final : public Runner {
 
   int64_t nats_heads() const override { return nats_heads_; }
 
-  // A head keeps the pages of exactly the chunks that it gave to softmax attention.
   SoftmaxChunks CountSoftmax(std::span<RunnerState* const> states) override {
     std::vector<std::vector<int32_t>> counts;
     for (RunnerState* state : states) {
       const SequenceState& sequence = static_cast<NetworkState*>(state)->state();
       std::vector<int32_t>& heads = counts.emplace_back();
       for (size_t layer = 0; layer < heads_of_.size(); ++layer) {
-        const std::vector<PageList>& lists = sequence.layers[layer].kv;
-        for (size_t head = 0; head < static_cast<size_t>(heads_of_[layer]); ++head) {
-          const int64_t keys = head < lists.size() ? lists[head].keys : 0;
-          heads.push_back(core::CheckedCast<int32_t>(keys / kernels::kPageTokens));
-        }
+        std::vector<int32_t> counts_of = sequence.layers[layer].softmax_chunks;
+        counts_of.resize(static_cast<size_t>(heads_of_[layer]));  // before the first token: none
+        heads.insert(heads.end(), counts_of.begin(), counts_of.end());
       }
     }
     return [counts = std::move(counts)]() mutable { return std::move(counts); };

@@ -40,6 +40,12 @@ void PageList::PrepareAppend(PagePool& pool) {
   }
 }
 
+void LayerState::Release() {
+  LayerState released;
+  released.softmax_chunks = std::move(softmax_chunks);
+  *this = std::move(released);
+}
+
 StateBytes BytesOf(const SequenceState& state) {
   StateBytes bytes;
   const auto size = [](const at::Tensor& t) {

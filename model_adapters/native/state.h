@@ -54,6 +54,11 @@ struct LayerState {
   at::Tensor chunk_log_decay;        ///< [value_heads]
   at::Tensor pooled;                 ///< [hidden], sum of the chunk's layer inputs
   std::vector<KvPageRef> own_chunk;  ///< per NAtS head
+  /// Per NAtS head, chunks so far that it gave to softmax attention.
+  std::vector<int32_t> softmax_chunks;
+
+  /// Frees what only going on would need; the counts stay.
+  void Release();
 };
 
 struct SequenceState {

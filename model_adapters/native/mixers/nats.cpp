@@ -163,6 +163,7 @@ class Nats final : public Mixer {
     const auto groups = static_cast<size_t>(spec_.nats_heads);
     state.kv.resize(groups);
     state.own_chunk.resize(groups);
+    state.softmax_chunks.resize(groups);
     size_t completed = 0;
     for (int64_t row = batch.offsets[s]; row < batch.offsets[s + 1];) {
       const int64_t in_chunk = batch.positions[static_cast<size_t>(row)] % kPageTokens;
@@ -184,6 +185,7 @@ class Nats final : public Mixer {
         if (choices.softmax[completed][g]) {
           state.kv[g].pages.push_back(state.own_chunk[g]);
           state.kv[g].keys += kPageTokens;
+          ++state.softmax_chunks[g];
         }
         state.own_chunk[g].reset();
       }
