@@ -40,11 +40,12 @@ class SpreadTest : public testing::Test {
     }
   }
   std::vector<std::string> Arguments(const std::string& output,
-                                     const std::vector<std::string>& more = {}) {
+                                     const std::vector<std::string>& more = {},
+                                     const std::string& model = "tiny-gdn-hybrid") {
     std::vector<std::string> arguments = {
         "run",
         "--model",
-        fs::path(NATSL_SOURCE_DIR) / "samples/models/tiny-gdn-hybrid",
+        fs::path(NATSL_SOURCE_DIR) / "samples/models" / model,
         "--tasks",
         "piqa,lambada_openai,wikitext,nq_open",
         "--data",
@@ -82,6 +83,15 @@ TEST_F(SpreadTest, TwoAndFourProcessesGiveTheBytesOfOne) {
     const auto timings = core::Json::parse(ReadText(folder_.path() / output / "timings.json"));
     EXPECT_EQ(timings["processes"], ranks);
   }
+}
+
+TEST_F(SpreadTest, WhatNatsHeadsChoseComesFromAllProcesses) {
+  ASSERT_EQ(RunProgram(Arguments("one", {}, "tiny-natsl-hybrid")).status, 0);
+  const Outcome outcome = RunProgram(Arguments("two", {}, "tiny-natsl-hybrid"), "", Mpirun(2));
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  ExpectSameFiles("one", "two");
+  const auto results = core::Json::parse(ReadText(folder_ / "two/results.json"));
+  EXPECT_GT(results["natsl_bench"]["model"]["softmax_share"]["chunks"].get<int64_t>(), 0);
 }
 
 TEST_F(SpreadTest, ErrorsAreThoseOfOneProcess) {
