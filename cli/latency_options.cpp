@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <set>
 
-#include "cli/number_checks.h"
+#include "cli/checks/number_checks.h"
 #include "core/error.h"
 #include "latency/plan.h"
 #include "latency/record/lengths.h"

@@ -3,7 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <filesystem>
 
-#include "cli/number_checks.h"
+#include "cli/checks/number_checks.h"
 #include "core/error.h"
 #include "model_adapters/checked_model.h"
 #include "model_adapters/remote/model_string.h"

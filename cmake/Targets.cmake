@@ -57,5 +57,6 @@ function(natsl_test name)
   # The code under test is optimised; the tests themselves only have to compile fast.
   target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O0>)
   natsl_precompiled(${name} core_tests "${ARG_PRECOMPILED}")
-  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 600)
+  # A parameterised test is told by its name, not by the bytes of its parameter.
+  gtest_discover_tests(${name} NO_PRETTY_VALUES DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 600)
 endfunction()

@@ -1,6 +1,8 @@
 #include "evaluators/execute.h"
 
+#include <cmath>
 #include <span>
+#include <type_traits>
 #include <utility>
 
 #include "core/cast.h"
@@ -41,6 +43,19 @@ void Call(LanguageModel& model, std::span<const tasks::GenerateRequest> requests
   model.GenerateUntil(requests, results, listener);
 }
 
+/// A log-probability that is no number would still decide between choices: such an answer is none.
+template <typename Result>
+Result Checked(Result result) {
+  if constexpr (!std::is_same_v<Result, tasks::GenerateResult>) {
+    if (!result.error && std::isnan(result.log_prob)) {
+      result.error =
+          "the model's log-probability is not a number: its weights hold values that are none, or "
+          "are too large to compute with";
+    }
+  }
+  return result;
+}
+
 /// Takes over each batch's answers and makes them durable. Answers that were known already stay as
 /// they are, even where the batch that holds them had to be computed for another request.
 template <typename Request, typename Result>
@@ -65,7 +80,7 @@ class Collector final : public BatchListener {
     int64_t weight = 0;
     for (const size_t index : finished) {
       if (origin_[index] != Origin::kNone) continue;
-      answers_[index] = std::move(computed_[index]);
+      answers_[index] = Checked(std::move(computed_[index]));
       origin_[index] = Origin::kComputed;
       weight += Weight(requests_[index]);
       std::string bytes = Encode(answers_[index]);
@@ -106,7 +121,9 @@ void ReadJournal(RequestKind kind, Journal& journal, std::vector<Result>& answer
       throw DataError("{}: holds an answer to {} request {}, of {} in this run", Journal::kFileName,
                       Name(kind), index, answers.size());
     }
-    Decode(bytes, answers[static_cast<size_t>(index)]);
+    Result answer;
+    Decode(bytes, answer);
+    answers[static_cast<size_t>(index)] = Checked(std::move(answer));
     origin[static_cast<size_t>(index)] = Origin::kJournal;
   });
 }
@@ -120,7 +137,9 @@ void ReadCache(RequestKind kind, const std::vector<Request>& requests,
     if (origin[i] != Origin::kNone) continue;
     std::optional<std::string> bytes = options.cache->Find(options.cache->Key(requests[i]));
     if (!bytes) continue;
-    Decode(*bytes, answers[i]);
+    Result answer;
+    Decode(*bytes, answer);
+    answers[i] = Checked(std::move(answer));
     answers[i].cached = true;
     origin[i] = Origin::kCache;
     journal.emplace_back(static_cast<int64_t>(i), std::move(*bytes));

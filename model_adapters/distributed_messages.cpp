@@ -13,6 +13,18 @@ void Get(core::ByteReader& in, SoftmaxCounts& counts) {
   in.Get(counts.by_head);
 }
 
+void Put(core::ByteWriter& out, const std::optional<std::string>& error) {
+  out.Put(static_cast<uint8_t>(error.has_value()));
+  if (error) out.Put(*error);
+}
+
+void Get(core::ByteReader& in, std::optional<std::string>& error) {
+  bool failed = false;
+  in.Get(failed);
+  error.reset();
+  if (failed) in.Get(error.emplace());
+}
+
 }  // namespace
 
 void Put(core::ByteWriter& out, const TokenScoreRequest& request) {
@@ -48,24 +60,28 @@ void Put(core::ByteWriter& out, const TokenScore& score) {
   out.Put(score.log_probs);
   out.Put(static_cast<uint8_t>(score.is_greedy));
   Put(out, score.softmax);
+  Put(out, score.error);
 }
 
 void Get(core::ByteReader& in, TokenScore& score) {
   in.Get(score.log_probs);
   in.Get(score.is_greedy);
   Get(in, score.softmax);
+  Get(in, score.error);
 }
 
 void Put(core::ByteWriter& out, const TokenGeneration& generation) {
   out.Put(generation.ids);
   out.Put(generation.finish);
   Put(out, generation.softmax);
+  Put(out, generation.error);
 }
 
 void Get(core::ByteReader& in, TokenGeneration& generation) {
   in.Get(generation.ids);
   in.Get(generation.finish);
   Get(in, generation.softmax);
+  Get(in, generation.error);
 }
 
 std::string ShortMessage(Tell tell) {

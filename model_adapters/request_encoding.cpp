@@ -75,6 +75,11 @@ std::vector<TokenId> EncodeText(const Tokenizer& tokenizer, const std::string& t
   return ids;
 }
 
+ContinuationTooLong::ContinuationTooLong(int64_t tokens, int64_t max_length)
+    : Error(DataError("the continuation has {} tokens, expected at most the model's {}", tokens,
+                      max_length)),
+      excess_(tokens - max_length) {}
+
 EncodedPair EncodePair(const Tokenizer& tokenizer, const std::string& context,
                        const std::string& continuation, BosPolicy bos, int64_t max_length) {
   EncodedPair pair = SplitPair(tokenizer, context, continuation, bos);
@@ -82,8 +87,7 @@ EncodedPair EncodePair(const Tokenizer& tokenizer, const std::string& context,
     throw DataError("the continuation \"{}\" has no tokens to score", continuation);
   }
   if (core::Size(pair.continuation) > max_length) {
-    throw DataError("the continuation has {} tokens, expected at most the model's {}",
-                    pair.continuation.size(), max_length);
+    throw ContinuationTooLong(core::Size(pair.continuation), max_length);
   }
   const int64_t total = core::Size(pair.context) + core::Size(pair.continuation);
   pair.dropped = std::max<int64_t>(0, total - (max_length + 1));

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "core/error.h"
 #include "model_adapters/token_model.h"
 #include "model_adapters/tokenizer.h"
 
@@ -26,6 +27,16 @@ TokenId PrefixToken(const Tokenizer& tokenizer);
 /// further special tokens.
 std::vector<TokenId> EncodeText(const Tokenizer& tokenizer, const std::string& text, BosPolicy bos);
 
+/// A continuation that the model can't read whole, let alone its context.
+class ContinuationTooLong : public Error {
+ public:
+  ContinuationTooLong(int64_t tokens, int64_t max_length);
+  int64_t excess() const { return excess_; }  ///< ids more than the model reads
+
+ private:
+  int64_t excess_;
+};
+
 /// Ids of one log-likelihood request. The model reads context + continuation less its last id.
 struct EncodedPair {
   std::vector<TokenId> context;       ///< never empty
@@ -34,7 +45,7 @@ struct EncodedPair {
 };
 
 /// Encodes and cuts from the left to `max_length` + 1 ids in all. Throws Error (data) for an empty
-/// continuation, and for one of more than `max_length` ids.
+/// continuation, ContinuationTooLong for one of more than `max_length` ids.
 EncodedPair EncodePair(const Tokenizer& tokenizer, const std::string& context,
                        const std::string& continuation, BosPolicy bos, int64_t max_length);
 

@@ -249,6 +249,11 @@ class TokenizedModel final : public LanguageModel {
   void Guarded(size_t index, ResultBase& result, const std::function<void()>& body) const {
     try {
       body();
+    } catch (const ContinuationTooLong& error) {
+      if (options_.truncation == TruncationPolicy::kError) throw RequestError(error, index);
+      result.skipped = options_.truncation == TruncationPolicy::kSkip;
+      result.truncated_tokens = result.skipped ? error.excess() : 0;
+      if (!result.skipped) result.error = error.what();
     } catch (const Error& error) {
       if (error.code() != ErrorCode::kData) throw;
       if (options_.truncation == TruncationPolicy::kError) throw RequestError(error, index);

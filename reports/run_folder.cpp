@@ -52,10 +52,14 @@ void ReadSamples(const std::filesystem::path& file, StoredTask& task) {
       if (metric.key.substr(comma + 1) != filter || !row.Has(name)) continue;
       const Json& value = row.At(name);
       std::vector<double> values;
+      bool finite = true;
       for (const Json& item : value.is_array() ? value : Json::array({value})) {
+        finite &= !item.is_null();  // written so where a value isn't a number, or is infinite
+        if (item.is_null()) continue;
         if (!item.is_number()) throw row.Wrong(name, "a number or a list of numbers");
         values.push_back(item.get<double>());
       }
+      if (!finite) continue;
       if (values.empty()) throw row.Wrong(name, "a number or a list of numbers");
       metric.samples[id] = std::move(values);
     }

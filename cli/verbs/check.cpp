@@ -8,7 +8,7 @@
 
 #include "cli/app.h"
 #include "cli/model_options.h"
-#include "cli/number_checks.h"
+#include "cli/checks/number_checks.h"
 #include "core/cast.h"
 #include "core/error.h"
 #include "core/python_random.h"

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "cli/app.h"
-#include "cli/number_checks.h"
+#include "cli/checks/number_checks.h"
 #include "cli/verbs/compare_latency.h"
 #include "core/files.h"
 #include "reports/compare_runs.h"

@@ -4,7 +4,7 @@
 #include <iostream>
 
 #include "cli/app.h"
-#include "cli/number_checks.h"
+#include "cli/checks/number_checks.h"
 #include "cli/terminal.h"
 #include "core/clock.h"
 #include "core/error.h"

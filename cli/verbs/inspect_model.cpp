@@ -2,7 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <iostream>
 
-#include "cli/number_checks.h"
+#include "cli/checks/number_checks.h"
 #include "cli/verbs/inspect.h"
 #include "core/json.h"
 #include "model_adapters/spec/accounting.h"

@@ -6,6 +6,7 @@
 #include "cli/model_options.h"
 #include "cli/verbs/inspect.h"
 #include "core/json.h"
+#include "reports/run_record.h"
 
 namespace natsl::cli {
 namespace {
@@ -41,7 +42,9 @@ void Run(const ModelOptions& options) {
       if (results[i].skipped) {
         line["skipped"] = true;
       } else {
-        line["logprob"] = results[i].log_prob;
+        const reports::Number log_prob = reports::Number::Of(results[i].log_prob);
+        line["logprob"] = log_prob.value ? Json(*log_prob.value) : Json(nullptr);
+        if (!log_prob.value) line["logprob_null_reason"] = log_prob.reason;
         line["is_greedy"] = results[i].is_greedy;
       }
       line["dropped_ids"] = pair.dropped;

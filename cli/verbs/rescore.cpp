@@ -7,7 +7,7 @@
 #include "cli/finish_run.h"
 #include "cli/first_ids.h"
 #include "cli/model_record.h"
-#include "cli/number_checks.h"
+#include "cli/checks/number_checks.h"
 #include "cli/run_options.h"
 #include "core/json.h"
 #include "evaluators/journal.h"

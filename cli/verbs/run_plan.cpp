@@ -91,6 +91,12 @@ class Encoder {
         const auto at = static_cast<size_t>(i);
         try {
           encoded[at] = body(requests[at], at);
+        } catch (const model_adapters::ContinuationTooLong& error) {
+          if (options_.truncation == "skip") {
+            skipped_[at] = 1;
+          } else {
+            failures[at] = error.what();
+          }
         } catch (const Error& error) {
           if (error.code() != ErrorCode::kData) throw;
           failures[at] = error.what();

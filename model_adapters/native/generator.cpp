@@ -148,6 +148,12 @@ class Generator {
     TokenGeneration& result = results_[running.request];
     result.finish = FinishReason::kLength;
     if (core::Size(result.ids) >= request.max_new_tokens) return true;
+    if (running.next == kNoToken) {
+      result.error =
+          "the model's logits aren't numbers: its weights hold values that are none, or are too "
+          "large to compute with";
+      return true;
+    }
     if (std::find(request.eos.begin(), request.eos.end(), running.next) != request.eos.end()) {
       result.finish = FinishReason::kEos;
       return true;

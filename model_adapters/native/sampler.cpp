@@ -24,6 +24,9 @@ TokenId Argmax(std::span<const float> logits) {
 }
 
 TokenId Sample(std::span<const float> logits, const Sampling& sampling, Random& random) {
+  for (const float logit : logits) {
+    if (std::isnan(logit)) return kNoToken;
+  }
   if (sampling.temperature <= 0) return Argmax(logits);
   std::vector<TokenId> ids(logits.size());
   std::iota(ids.begin(), ids.end(), TokenId{0});

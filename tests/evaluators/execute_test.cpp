@@ -3,9 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 
 #include "core/error.h"
+#include "evaluators/response_codec.h"
 #include "evaluators/score.h"
 #include "evaluators/softmax_use.h"
 #include "evaluators/subset.h"
@@ -109,6 +111,32 @@ TEST_F(ExecuteTest, ResumesWithoutComputingTwice) {
   EXPECT_EQ(answers.origin[0][9], Origin::kComputed);
   EXPECT_DOUBLE_EQ(*Score(answers).metrics[0].value.value, 0.6);
   EXPECT_TRUE(ReadAnswers(plan_, journal).complete);
+}
+
+// Of two choices whose log-probs are no numbers the first would win: right by the order of choices.
+TEST_F(ExecuteTest, ALogProbThatIsNoNumberIsNoAnswer) {
+  model_.not_a_number = "q0";
+  Journal journal(folder_);
+  ResponseCache cache(folder_ / "cache.sqlite", "scope");
+  ExecuteOptions options;
+  options.journal = &journal;
+  options.cache = &cache;
+  const Answers answers = Execute(plan_, model_, options);
+  const reports::TaskRecord record = Score(answers);
+  EXPECT_EQ(record.counts.failed_documents, 1);
+  EXPECT_EQ(record.metrics[0].n, 4);
+  EXPECT_NE(samples_[0].not_scored.find("is not a number"), std::string::npos)
+      << samples_[0].not_scored;
+  EXPECT_FALSE(cache.Find(cache.Key(plan_.loglikelihood[0])));
+  EXPECT_TRUE(cache.Find(cache.Key(plan_.loglikelihood[2])));
+  // Stored by a version that took it for an answer.
+  tasks::LoglikelihoodResult stored;
+  stored.log_prob = std::nan("");
+  stored.output_tokens = 1;
+  journal.Append(RequestKind::kLoglikelihood, {{4, Encode(stored)}});
+  const Answers again = ReadAnswers(plan_, journal);
+  EXPECT_TRUE(again.complete);
+  EXPECT_EQ(Score(again).counts.failed_documents, 2);
 }
 
 TEST_F(ExecuteTest, WhatNatsHeadsChoseIsSummedByLayerAndHead) {

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -70,6 +71,7 @@ class FakeModel final : public model_adapters::LanguageModel {
         results[i].log_prob = (requests[i].continuation == " yes") == even ? -1 : -2;
         results[i].context_tokens = 2;
         results[i].output_tokens = 1;
+        if (requests[i].context == not_a_number) results[i].log_prob = std::nan("");
         if (requests[i].context == failing) results[i].error = "out of luck";
         if (requests[i].context == skipping) {
           results[i].skipped = true;
@@ -89,7 +91,7 @@ class FakeModel final : public model_adapters::LanguageModel {
   std::optional<int64_t> CountTokens(const std::string&) const override { return std::nullopt; }
 
   int batches = 0;
-  std::string failing, skipping;
+  std::string failing, skipping, not_a_number;
 
  private:
   model_adapters::ModelInfo info_;

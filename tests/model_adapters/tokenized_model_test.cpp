@@ -81,6 +81,27 @@ TEST(TokenizedModel, TruncationPolicies) {
   EXPECT_THROW(Model(4, error)->Loglikelihood(requests, results, recorder), Error);
 }
 
+// Longer than the model even without its context: nothing can be cut, but it can be skipped.
+TEST(TokenizedModel, AContinuationThatIsTooLongFollowsThePolicyToo) {
+  const std::vector<LoglikelihoodRequest> requests = {{"0", "123456"}, {"0", "x"}};
+  std::vector<LoglikelihoodResult> results(2);
+  Recorder recorder;
+  Model(4)->Loglikelihood(requests, results, recorder);
+  EXPECT_THAT(results[0].error.value_or(""), HasSubstr("6 tokens, expected at most the model's 4"));
+  EXPECT_FALSE(results[0].skipped);
+  TextOptions options;
+  options.truncation = TruncationPolicy::kSkip;
+  results.assign(2, {});
+  Recorder skipped;
+  Model(4, options)->Loglikelihood(requests, results, skipped);
+  EXPECT_TRUE(results[0].skipped);
+  EXPECT_FALSE(results[0].error.has_value());
+  EXPECT_EQ(results[0].truncated_tokens, 2);
+  EXPECT_FALSE(results[1].skipped);
+  options.truncation = TruncationPolicy::kError;
+  EXPECT_THROW(Model(4, options)->Loglikelihood(requests, results, recorder), RequestError);
+}
+
 TEST(TokenizedModel, AnErrorThatEndsTheCallTellsItsRequest) {
   const std::vector<LoglikelihoodRequest> requests = {{"0", "x"}, {"0", "x"}, {"0123456789", "x"}};
   std::vector<LoglikelihoodResult> results(3);

@@ -37,7 +37,7 @@ Rank StartRanks(int64_t count, const std::string& output) {
   if (count == 1) return {};
   std::error_code error;
   std::filesystem::create_directories(output, error);
-  if (error) throw UsageError("{}: {}", output, error.message());
+  if (error) throw UsageError("{}: cannot create the output folder: {}", output, error.message());
   std::filesystem::remove(std::filesystem::path(output) / "ranks", error);
   for (int64_t index = 1; index < count; ++index) {
     const pid_t parent = getpid();

@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/checks/number_checks.h"
 #include "core/error.h"
 #include "core/json.h"
 #include "training/data/mixture.h"
@@ -22,47 +23,46 @@ void AddTrainOptions(CLI::App& app, TrainOptions& o) {
   app.add_option("--output", o.output,
                  "Folder for the checkpoint, the log and the plot; a run that was stopped goes on")
       ->required();
-  app.add_option("--steps", o.steps, "Optimizer steps")
-      ->check(CLI::Range(int64_t{1}, int64_t{100'000'000}));
+  app.add_option("--steps", o.steps, "Optimizer steps")->check(cli::WholeNumber(1, 100'000'000));
   app.add_option("--batch-tokens", o.batch_tokens, "Tokens of a step, over all GPUs")
-      ->check(CLI::Range(int64_t{16}, int64_t{1} << 30));
+      ->check(cli::WholeNumber(16, int64_t{1} << 30));
   app.add_option("--context", o.context, "Tokens of a row")
-      ->check(CLI::Range(int64_t{16}, int64_t{1} << 20));
+      ->check(cli::WholeNumber(16, int64_t{1} << 20));
   app.add_option(
       "--curriculum", o.curriculum,
       "Context lengths in order, with weights: 256*4,512*2,2048 (in place of --context)");
   app.add_option("--accumulate", o.accumulate, "Micro-batches of a step")
-      ->check(CLI::Range(int64_t{1}, int64_t{4096}));
-  app.add_option("--lr", o.lr, "Learning rate after warm-up")->check(CLI::Range(0.0, kMost));
+      ->check(cli::WholeNumber(1, 4096));
+  app.add_option("--lr", o.lr, "Learning rate after warm-up")->check(cli::RealNumber(0, kMost));
   app.add_option("--min-lr", o.min_lr, "Learning rate of the last step (cosine)")
-      ->check(CLI::Range(0.0, kMost));
+      ->check(cli::RealNumber(0, kMost));
   app.add_option("--warmup", o.warmup, "Steps of linear warm-up")
-      ->check(CLI::Range(int64_t{0}, int64_t{100'000'000}));
+      ->check(cli::WholeNumber(0, 100'000'000));
   app.add_option("--weight-decay", o.weight_decay, "AdamW's decay, of matrices alone")
-      ->check(CLI::Range(0.0, kMost));
+      ->check(cli::RealNumber(0, kMost));
   app.add_option("--clip", o.clip, "Largest norm of a step's gradient; 0: any")
-      ->check(CLI::Range(0.0, kMost));
-  app.add_option("--beta1", o.beta1, "AdamW's first moment")->check(CLI::Range(0.0, 0.999999));
-  app.add_option("--beta2", o.beta2, "AdamW's second moment")->check(CLI::Range(0.0, 0.999999));
+      ->check(cli::RealNumber(0, kMost));
+  app.add_option("--beta1", o.beta1, "AdamW's first moment")->check(cli::RealNumber(0, 0.999999));
+  app.add_option("--beta2", o.beta2, "AdamW's second moment")->check(cli::RealNumber(0, 0.999999));
   app.add_option("--dtype", o.dtype, "Type of products (weights and moments stay float32)")
       ->check(CLI::IsMember({"float32", "bfloat16"}));
   app.add_option("--save-dtype", o.save_dtype, "Type of the saved weights")
       ->check(CLI::IsMember({"float32", "bfloat16"}));
   app.add_option("--device", o.device, "cpu, cuda or cuda:N");
   app.add_option("--gpus", o.gpus, "GPUs of this host that share each step (one process a GPU)")
-      ->check(CLI::Range(int64_t{1}, int64_t{64}));
-  app.add_option("--seed", o.seed, "Seed of weights and data");
+      ->check(cli::WholeNumber(1, 64));
+  app.add_option("--seed", o.seed, "Seed of weights and data")->check(cli::SeedNumber());
   app.add_option("--mixture", o.mixture,
                  "Shares of the generated documents: needle, needles, recall, phonebook, story");
   app.add_option("--threads", o.threads, "Threads that generate data, a GPU")
-      ->check(CLI::Range(int64_t{1}, int64_t{256}));
+      ->check(cli::WholeNumber(1, 256));
   app.add_option("--checkpoint-every", o.checkpoint_every, "Steps between checkpoints")
-      ->check(CLI::Range(int64_t{1}, int64_t{100'000'000}));
+      ->check(cli::WholeNumber(1, 100'000'000));
   app.add_option("--log-every", o.log_every, "Steps between log lines")
-      ->check(CLI::Range(int64_t{1}, int64_t{100'000'000}));
+      ->check(cli::WholeNumber(1, 100'000'000));
   app.add_option("--stop-after", o.stop_after,
                  "Stop with a checkpoint after so many steps of this call (0: at the end)")
-      ->check(CLI::Range(int64_t{0}, int64_t{100'000'000}));
+      ->check(cli::WholeNumber(0, 100'000'000));
   app.add_flag("--quiet", o.quiet, "No progress lines");
 }
 

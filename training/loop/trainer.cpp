@@ -51,7 +51,10 @@ class Run {
     }
     std::error_code error;
     fs::create_directories(folder_, error);
-    if (error) throw UsageError("{}: {}", folder_.string(), error.message());
+    if (error) {
+      throw UsageError("{}: cannot create the output folder: {}", folder_.string(),
+                       error.message());
+    }
     if (rank.index == 0) lock_.emplace(folder_, "train.lock", core::FolderLock::File::kGoes);
     identity_ = IdentityJson(options) + " config " + core::Sha256Hex(config_) + " tokenizer " +
                 tokenizer_->fingerprint();

@@ -7,11 +7,12 @@
 
 #include <CLI/CLI.hpp>
 #include <atomic>
-#include <cstdio>
 #include <iostream>
 #include <new>
 #include <string>
+#include <vector>
 
+#include "cli/checks/number_checks.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "core/standard_streams.h"
@@ -37,6 +38,12 @@ bool Parse(CLI::App& app, int argc, char** argv) {
     std::cout << app.help();
     return false;
   } catch (const CLI::ParseError& error) {
+    // What nothing takes goes before what is missing: it may be the same, misspelt.
+    if (const std::vector<std::string> unknown = app.remaining(); !unknown.empty()) {
+      throw UsageError("unknown {} {} (see {} --help)",
+                       unknown.front().starts_with('-') ? "option" : "argument", unknown.front(),
+                       app.get_name());
+    }
     std::string message = error.what();
     for (char& c : message) {
       if (c == '\n') c = ' ';
@@ -52,8 +59,8 @@ int RunTokenizer(int argc, char** argv) {
   app.add_option("--output", output, "Folder for tokenizer.model and tokenizer_config.json")
       ->required();
   app.add_option("--vocabulary", options.vocabulary, "Ids in all")
-      ->check(CLI::Range(int64_t{512}, int64_t{2048}));
-  app.add_option("--seed", options.seed, "Seed of the text");
+      ->check(cli::WholeNumber(512, 2048));
+  app.add_option("--seed", options.seed, "Seed of the text")->check(cli::SeedNumber());
   if (!Parse(app, argc, argv)) return 0;
   WriteTokenizer(output, TrainTokenizer(options));
   return 0;
@@ -65,9 +72,8 @@ int RunText(int argc, char** argv) {
   std::string output;
   EvaluationTextOptions options;
   app.add_option("--output", output, "The file")->required();
-  app.add_option("--stories", options.stories, "How many")
-      ->check(CLI::Range(int64_t{1}, int64_t{1'000'000}));
-  app.add_option("--seed", options.seed, "Seed of the stories");
+  app.add_option("--stories", options.stories, "How many")->check(cli::WholeNumber(1, 1'000'000));
+  app.add_option("--seed", options.seed, "Seed of the stories")->check(cli::SeedNumber());
   if (!Parse(app, argc, argv)) return 0;
   core::WriteFileAtomic(output, EvaluationText(options));
   return 0;
@@ -94,9 +100,12 @@ int RunTrain(int argc, char** argv) {
   const int others = rank.index == 0 ? WaitForRanks() : 0;
   if (others != 0) return others;
   if (rank.index == 0) {
-    std::printf("%s: step %lld of %lld, loss %.4f, %.0f tokens/s\n", options.output.c_str(),
-                static_cast<long long>(result.step), static_cast<long long>(options.steps),
-                result.loss, result.tokens_per_second);
+    std::cout << fmt::format("{}: step {} of {}, loss {:.4f}", options.output, result.step,
+                             options.steps, result.loss);
+    if (result.tokens_per_second > 0) {
+      std::cout << fmt::format(", {:.0f} tokens/s", result.tokens_per_second);
+    }
+    std::cout << "\n";
   }
   return stop_requested && !result.finished ? kStopped : 0;
 }

@@ -24,6 +24,20 @@ TEST(Sampler, GreedyTakesTheLowestOfEqualIds) {
   EXPECT_EQ(Sample(std::vector<float>{1, 3, 3, 2}, Sampling{}, random), 1);
 }
 
+TEST(Sampler, ChoosesNothingOfWhatIsNoNumber) {
+  Random random(0);
+  for (const double temperature : {0.0, 1.0}) {
+    const Sampling sampling{.temperature = temperature};
+    for (size_t at = 0; at < 3; ++at) {
+      std::vector<float> logits = {1, 3, 2};
+      logits[at] = NAN;
+      EXPECT_EQ(Sample(logits, sampling, random), kNoToken);
+    }
+    const float least = -INFINITY;
+    EXPECT_EQ(Sample(std::vector<float>{least, 3, least}, sampling, random), 1);
+  }
+}
+
 TEST(Sampler, FollowsTheDistribution) {
   const auto share = Frequencies({.temperature = 1, .seed = 5}, 20000);
   EXPECT_NEAR(share[0], 0.1, 0.02);

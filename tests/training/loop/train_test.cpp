@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -287,6 +288,27 @@ TEST_F(Training, TheProgramSaysWhatIsWrong) {
   EXPECT_THAT(said(), HasSubstr("no kind 'recal'"));
   EXPECT_EQ(RunTrainer("tokenizer --vocabulary 100 --output z", err), 2);
   EXPECT_EQ(RunTrainer("--help", err), 0);
+  EXPECT_EQ(RunTrainer("--config x --tokenizer y --ouput z", err), 2);
+  EXPECT_THAT(said(), HasSubstr("unknown option --ouput"));
+  EXPECT_EQ(RunTrainer("frobnicate", err), 2);
+  EXPECT_THAT(said(), HasSubstr("unknown argument frobnicate"));
+}
+
+// Numbers that CLI11 alone wraps or lets through.
+TEST_F(Training, NumbersOutOfRangeAreRefused) {
+  for (const char* wrong :
+       {"--seed -1", "--lr nan", "--clip nan", "--min-lr -nan", "--beta1 1", "--weight-decay inf",
+        "--steps 0", "--steps 2x", "--batch-tokens 9223372036854775808"}) {
+    CLI::App app;
+    TrainOptions options;
+    AddTrainOptions(app, options);
+    try {
+      app.parse(std::string("--config x --tokenizer y --output z ") + wrong);
+      ADD_FAILURE() << wrong;
+    } catch (const CLI::ParseError& error) {
+      EXPECT_THAT(error.what(), HasSubstr(" is not a ")) << wrong;
+    }
+  }
 }
 
 }  // namespace

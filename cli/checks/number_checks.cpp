@@ -1,4 +1,4 @@
-#include "cli/number_checks.h"
+#include "cli/checks/number_checks.h"
 
 #include <fmt/format.h>
 
