@@ -2,9 +2,9 @@
 // NATSL_AMX_BEGIN.
 //
 // A row of a left operand (a column of a right one) is scaled by a power of two to integers below
-// 2^22, each cut in three signed digits to the base 256. Products of digits add up exactly in
+// 2^23, each cut in three signed digits to the base 256. Products of digits add up exactly in
 // 32-bit integers; of the nine kinds of products the six largest are computed, the three left out
-// are below 2^-20 of the largest product. So a result is off by a few 2^-22 of (largest of its
+// are below 2^-22 of the largest product. So a result is off by a few 2^-24 of (largest of its
 // row) x (largest of its column) x sqrt(depth), which is as good as float32 multiply-adds where
 // those work on values of like size. Integer tiles multiply twice as fast as bfloat16 ones, whose
 // three pieces need as many products. (Ootomo, Ozaki, Yokota: DGEMM on integer matrix
@@ -28,8 +28,8 @@ constexpr int64_t kTile = kBlockRows * kBlockDepth;  // bytes
 constexpr int64_t kBlock = kDigits * kTile;
 
 /// What a combined sum of digits (Combine) is multiplied by, besides the units of its row and
-/// column: two factors of 2^-21 and the weight 2^16 of the smallest products.
-constexpr float kSumUnit = 0x1p-26f;
+/// column: two factors of 2^-22 and the weight 2^16 of the smallest products.
+constexpr float kSumUnit = 0x1p-28f;
 
 /// A left or right operand: block (i, d) is at blocks + (i * depth + d) * kBlock.
 struct Operand {
@@ -45,24 +45,28 @@ __attribute__((always_inline)) inline __m512i Size(__m512 x) {
 }
 
 /// Units and scales of rows (columns) whose largest sizes are given: unit 2^e, so that
-/// |x| * scale = |x| 2^(21 - e) is at most 2^22 / 1.008, which Biased can take.
+/// |x| * scale = |x| 2^(22 - e) is at most 2^23 / 1.004, which three signed digits hold.
 __attribute__((always_inline)) inline void UnitsOf(__m512i largest, __m512* units, __m512* scales) {
   const __m512i exponent = _mm512_set1_epi32(0x7F800000);
   // Below 2^-90 values count as that large: their integers shrink to 0.
   const __m512i least = _mm512_castps_si512(_mm512_set1_ps(0x1p-90f));
   const __m512i above =
-      _mm512_castps_si512(_mm512_mul_ps(_mm512_castsi512_ps(largest), _mm512_set1_ps(1.008f)));
+      _mm512_castps_si512(_mm512_mul_ps(_mm512_castsi512_ps(largest), _mm512_set1_ps(1.004f)));
   const __m512i unit = _mm512_max_epi32(_mm512_and_si512(above, exponent), least);
-  *scales = _mm512_castsi512_ps(_mm512_sub_epi32(_mm512_set1_epi32((21 + 254) << 23), unit));
+  *scales = _mm512_castsi512_ps(_mm512_sub_epi32(_mm512_set1_epi32((22 + 254) << 23), unit));
   const __mmask16 broken = _mm512_cmpge_epi32_mask(unit, exponent);
   *units =
       _mm512_mask_mov_ps(_mm512_castsi512_ps(unit), broken, _mm512_set1_ps(__builtin_nanf("")));
 }
 
-/// Integers n = x * scale, rounded, as n + 2^23 + 0x408080 in float: its lower bytes are those of
-/// n + 0x408080, which are n's signed digits plus 128, 128 and 64.
+/// Integers n + 0x808080 for n = x * scale, rounded: their bytes are n's signed digits plus 128.
 __attribute__((always_inline)) inline __m512i Biased(__m512 x, __m512 scale) {
-  return _mm512_castps_si512(_mm512_fmadd_ps(x, scale, _mm512_set1_ps(0x1p23f + 0x408080)));
+  return _mm512_add_epi32(_mm512_cvtps_epi32(_mm512_mul_ps(x, scale)), _mm512_set1_epi32(0x808080));
+}
+
+/// x, or y where the mask is set (and x is 0).
+__attribute__((always_inline)) inline __m512i Fill(__m512i x, __m512i y, __m512i mask) {
+  return _mm512_ternarylogic_epi32(x, y, mask, 0xF8);
 }
 
 /// Row of a block's tiles from Biased integers of depths 0..15, 16..31, 32..47, 48..63.
@@ -72,21 +76,17 @@ __attribute__((always_inline)) inline void StoreDigits(__m512i a, __m512i b, __m
   const __m512i high_half = _mm512_set1_epi32(static_cast<int>(0xFFFF0000));
   const __m512i even_bytes = _mm512_set1_epi32(0x00FF00FF);
   const __m512i odd_bytes = _mm512_set1_epi32(static_cast<int>(0xFF00FF00));
-  const __m512i half = _mm512_set1_epi8(static_cast<char>(128)), quarter = _mm512_set1_epi8(64);
-  // x, or y where the mask is set (and x is 0).
-  const auto fill = [](__m512i x, __m512i y, __m512i mask) __attribute__((always_inline)) {
-    return _mm512_ternarylogic_epi32(x, y, mask, 0xF8);
-  };
-  const __m512i ac = fill(_mm512_slli_epi32(c, 16), a, low_half);
-  const __m512i bd = fill(_mm512_slli_epi32(d, 16), b, low_half);
-  const __m512i ac_top = fill(_mm512_srli_epi32(a, 16), c, high_half);
-  const __m512i bd_top = fill(_mm512_srli_epi32(b, 16), d, high_half);
-  const __m512i high = fill(_mm512_slli_epi16(bd_top, 8), ac_top, even_bytes);
-  const __m512i middle = fill(_mm512_srli_epi16(ac, 8), bd, odd_bytes);
-  const __m512i low = fill(_mm512_slli_epi16(bd, 8), ac, even_bytes);
-  _mm512_store_si512(to, _mm512_sub_epi8(high, quarter));
-  _mm512_store_si512(to + kTile, _mm512_xor_si512(middle, half));
-  _mm512_store_si512(to + 2 * kTile, _mm512_xor_si512(low, half));
+  const __m512i bias = _mm512_set1_epi8(static_cast<char>(128));
+  const __m512i ac = Fill(_mm512_slli_epi32(c, 16), a, low_half);
+  const __m512i bd = Fill(_mm512_slli_epi32(d, 16), b, low_half);
+  const __m512i ac_top = Fill(_mm512_srli_epi32(a, 16), c, high_half);
+  const __m512i bd_top = Fill(_mm512_srli_epi32(b, 16), d, high_half);
+  const __m512i high = Fill(_mm512_slli_epi16(bd_top, 8), ac_top, even_bytes);
+  const __m512i middle = Fill(_mm512_srli_epi16(ac, 8), bd, odd_bytes);
+  const __m512i low = Fill(_mm512_slli_epi16(bd, 8), ac, even_bytes);
+  _mm512_store_si512(to, _mm512_xor_si512(high, bias));
+  _mm512_store_si512(to + kTile, _mm512_xor_si512(middle, bias));
+  _mm512_store_si512(to + 2 * kTile, _mm512_xor_si512(low, bias));
 }
 
 /// A row of a left operand's blocks from `vectors` (a multiple of 4) of 16 floats; its unit.

@@ -62,6 +62,22 @@ class DeltaProblem {
     initial_.o.assign(static_cast<size_t>(tokens * shape.value_heads * shape.value_dim), -7.0f);
   }
 
+  // Values, initial states and chunk starts times `factor`.
+  void ScaleValues(float factor) {
+    for (float& value : v_) value *= factor;
+    for (std::vector<Floats>* states : {&initial_.states, &initial_.chunk_starts}) {
+      for (Floats& state : *states) {
+        for (float& value : state) value *= factor;
+      }
+    }
+  }
+
+  // Column `column` of head 0 of token `token`.
+  void BreakValue(int64_t token, int64_t column) {
+    v_[static_cast<size_t>(token * shape_.value_heads * shape_.value_dim + column)] =
+        std::numeric_limits<float>::quiet_NaN();
+  }
+
   bool decay_over_softmax_chunks = true;
   bool has_decay = true;
   OwnChunkRule own_chunk = OwnChunkRule::kAll;
@@ -275,6 +291,49 @@ TEST(DeltaRule, KeepingAllChunksIsThePlainRule) {
   const DeltaProblem nats(10, {}, {257}, Decay::kWeak, 1, Keep::kAll);
   ExpectClose(nats.Run(RunDeltaRuleReference).o, plain.Run(RunDeltaRuleReference).o, 0, "o");
   ExpectClose(nats.Run(RunDeltaRuleCpu).o, plain.Run(RunDeltaRuleCpu).o, 0, "o");
+}
+
+// Outputs and states are linear in values and states, and powers of two are exact.
+TEST(DeltaRule, ValuesOfAnySize) {
+  for (const Keep keep : {Keep::kPlain, Keep::kMixed}) {
+    for (const auto& [name, kernel] : Forms()) {
+      DeltaProblem problem(12, {1, 2, 40, 70}, {150}, Decay::kWeak, 1, keep);
+      const DeltaOutcome plain = problem.Run(kernel);
+      for (const float factor : {0x1p60f, 0x1p-40f}) {
+        SCOPED_TRACE(::testing::Message() << name << " times " << factor);
+        DeltaProblem scaled = problem;
+        scaled.ScaleValues(factor);
+        const DeltaOutcome outcome = scaled.Run(kernel);
+        for (size_t i = 0; i < plain.o.size(); ++i) {
+          ASSERT_EQ(outcome.o[i], plain.o[i] * factor) << i;
+        }
+        for (size_t i = 0; i < plain.states[0].size(); ++i) {
+          ASSERT_EQ(outcome.states[0][i], plain.states[0][i] * factor) << i;
+        }
+      }
+    }
+  }
+}
+
+// What isn't a number stays visible from its token on, in its column alone.
+TEST(DeltaRule, BrokenValuesAreSeen) {
+  constexpr int64_t kToken = 70, kColumn = 17;
+  for (const auto& [name, kernel] : Forms()) {
+    SCOPED_TRACE(name);
+    DeltaProblem problem(13, {}, {150}, Decay::kWeak);
+    problem.BreakValue(kToken, kColumn);
+    const Floats o = problem.Run(kernel).o;
+    for (int64_t t = 0; t < 150; ++t) {
+      for (int64_t c = 0; c < 96; ++c) {
+        const float value = o[static_cast<size_t>(t * 96 + c)];
+        if (c != kColumn) {
+          ASSERT_TRUE(std::isfinite(value)) << t << " " << c;
+        } else if (t >= kToken) {
+          ASSERT_TRUE(std::isnan(value)) << t;
+        }
+      }
+    }
+  }
 }
 
 TEST(DeltaRule, SameBytesForAnyTeam) {

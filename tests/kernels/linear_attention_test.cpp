@@ -107,6 +107,32 @@ class LinearProblem {
     return outcome;
   }
 
+  // Values and initial states times `factor`.
+  void ScaleValues(float factor) {
+    for (float& value : v_) value *= factor;
+    for (Floats& state : initial_.states) {
+      for (float& value : state) value *= factor;
+    }
+  }
+
+  // Tokens' queries and keys from a thousandth to a thousand times their size.
+  void VarySizes() {
+    Random random(99);
+    for (const auto& [rows, width] : {std::pair{&q_, shape_.q_heads * shape_.key_dim},
+                                      {&k_, shape_.kv_heads * shape_.key_dim}}) {
+      for (size_t i = 0; i < rows->size(); i += static_cast<size_t>(width)) {
+        const float factor = std::pow(10.0f, random.Uniform(-3, 3));
+        for (int64_t c = 0; c < width; ++c) (*rows)[i + static_cast<size_t>(c)] *= factor;
+      }
+    }
+  }
+
+  // Column `column` of value head 0 of token `token`.
+  void BreakValue(int64_t token, int64_t column) {
+    v_[static_cast<size_t>(token * shape_.v_heads * shape_.value_dim + column)] =
+        std::numeric_limits<float>::quiet_NaN();
+  }
+
   // By every kind of product that this processor has.
   void ExpectCpuMatches(const std::vector<int64_t>& cuts = {}) const {
     const LinearOutcome expected = Run(RunLinearAttentionReference);
@@ -227,6 +253,59 @@ TEST(LinearAttention, DecodeEqualsPrefill) {
   for (const LinearShape& shape : kFamilies) {
     SCOPED_TRACE(shape.name);
     LinearProblem(5, shape, {100, 33}, Decay::kWeak).ExpectCpuMatches(cuts);
+  }
+}
+
+TEST(LinearAttention, TokensOfVariousSizes) {
+  for (const LinearShape& shape : kFamilies) {
+    SCOPED_TRACE(shape.name);
+    LinearProblem problem(21, shape, {200}, Decay::kWeak);
+    problem.VarySizes();
+    problem.ExpectCpuMatches();
+  }
+}
+
+// Outputs and states are linear in values and states, and powers of two are exact.
+TEST(LinearAttention, ValuesOfAnySize) {
+  for (const LinearShape& shape : kFamilies) {
+    for (const auto& [name, kernel] : Forms()) {
+      LinearProblem problem(22, shape, {150}, Decay::kWeak);
+      const LinearOutcome plain = problem.Run(kernel);
+      for (const float factor : {0x1p60f, 0x1p-40f}) {
+        SCOPED_TRACE(::testing::Message() << shape.name << " by " << name << " times " << factor);
+        LinearProblem scaled = problem;
+        scaled.ScaleValues(factor);
+        const LinearOutcome outcome = scaled.Run(kernel);
+        for (size_t i = 0; i < plain.o.size(); ++i) {
+          ASSERT_EQ(outcome.o[i], plain.o[i] * factor) << i;
+        }
+        for (size_t i = 0; i < plain.states[0].size(); ++i) {
+          ASSERT_EQ(outcome.states[0][i], plain.states[0][i] * factor) << i;
+        }
+      }
+    }
+  }
+}
+
+// What isn't a number stays visible from its token on, in its column alone.
+TEST(LinearAttention, BrokenValuesAreSeen) {
+  const LinearShape shape{"GLA", 2, 2, 2, 2, 32, 48, DecayKind::kVectorPerToken, false};
+  constexpr int64_t kToken = 70, kColumn = 17;
+  for (const auto& [name, kernel] : Forms()) {
+    SCOPED_TRACE(name);
+    LinearProblem problem(23, shape, {150}, Decay::kWeak);
+    problem.BreakValue(kToken, kColumn);
+    const Floats o = problem.Run(kernel).o;
+    for (int64_t t = 0; t < 150; ++t) {
+      for (int64_t c = 0; c < 96; ++c) {
+        const float value = o[static_cast<size_t>(t * 96 + c)];
+        if (c != kColumn) {
+          ASSERT_TRUE(std::isfinite(value)) << t << " " << c;
+        } else if (t >= kToken) {
+          ASSERT_TRUE(std::isnan(value)) << t;
+        }
+      }
+    }
   }
 }
 
