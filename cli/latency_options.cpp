@@ -55,6 +55,11 @@ PlannedVariant PlanOne(const LatencyOptions& options, const std::string& path,
   // The CPU back-end keeps states in float32 whatever the weights are.
   planned.storage.state_bytes_each = cpu ? 4 : planned.storage.weight_bytes_each;
   planned.storage.batch_tokens = BatchTokens(model);
+  if (!cpu) {
+    planned.storage.least_pass_tokens = planned.storage.batch_tokens;
+    planned.storage.batch_tokens =
+        std::max(planned.storage.batch_tokens, model_adapters::kLongestDevicePass);
+  }
   planned.storage.softmax_share = share.value_or(1);
   latency::Variant& variant = planned.variant;
   variant.role = role;
@@ -200,15 +205,16 @@ void RequireMemory(const std::vector<latency::Point>& points,
       const latency::Forecast one = latency::ForecastOf(planned.spec, point, planned.storage);
       all.weights_bytes += loaded ? 0 : one.weights_bytes;
       all.state_bytes += one.state_bytes;
-      all.activations_bytes = std::max(all.activations_bytes, one.activations_bytes);
+      all.least_activations_bytes =
+          std::max(all.least_activations_bytes, one.least_activations_bytes);
     }
-    if (all.total() <= available) continue;
+    if (all.required() <= available) continue;
     throw UsageError(
         "{} needs about {} bytes ({}: weights {}, states {}, activations {}), but {} are "
         "available; give shorter lengths, a smaller --batch, or fewer models",
-        Name(point), all.total(), latency::FormatBytes(all.total()),
+        Name(point), all.required(), latency::FormatBytes(all.required()),
         loaded ? "loaded already" : latency::FormatBytes(all.weights_bytes),
-        latency::FormatBytes(all.state_bytes), latency::FormatBytes(all.activations_bytes),
+        latency::FormatBytes(all.state_bytes), latency::FormatBytes(all.least_activations_bytes),
         latency::FormatBytes(available));
   }
 }

@@ -88,6 +88,33 @@ void CompareCanaries(const std::optional<CanaryRates>& before,
   }
 }
 
+bool Fell(double before, double after) { return before > 0 && after < before * (1 - kCanaryRoom); }
+
+// Its power limit is told at the points that reach it, and slows the canary down as it does them.
+bool AtPowerLimit(const GpuReading& reading) {
+  return std::find(reading.throttle_reasons.begin(), reading.throttle_reasons.end(), kPowerLimit) !=
+         reading.throttle_reasons.end();
+}
+
+void LabelGpu(const Machine& machine, std::vector<std::string>& labels) {
+  const auto slowed = [&](const std::optional<GpuReading>& reading, const char* when) {
+    if (!reading) return;
+    for (const std::string& reason : reading->throttle_reasons) {
+      if (reason == kPowerLimit) continue;
+      labels.push_back(fmt::format("throttled: {} of the GPU {} the run", reason, when));
+    }
+  };
+  slowed(machine.gpu_before, "before");
+  slowed(machine.gpu_after, "after");
+  if (machine.gpu_before && machine.gpu_after && !AtPowerLimit(*machine.gpu_after) &&
+      Fell(machine.gpu_before->sm_mhz, machine.gpu_after->sm_mhz)) {
+    labels.push_back(
+        fmt::format("throttled: the GPU's clock fell from {:.0f} to {:.0f} MHz from its first "
+                    "canary to its last",
+                    machine.gpu_before->sm_mhz, machine.gpu_after->sm_mhz));
+  }
+}
+
 }  // namespace
 
 int64_t UsableCores() {
@@ -127,20 +154,25 @@ void ReadHostAgain(Machine& machine) {
   machine.load_after = Load();
 }
 
-std::vector<std::string> LabelsOf(const Machine& machine, int64_t threads) {
+std::vector<std::string> LabelsOf(const Machine& machine, int64_t threads, Computes computes) {
   std::vector<std::string> labels;
-  CompareCanaries(machine.canary_before, machine.canary_after, "host", labels);
+  const bool host = computes != Computes::kDevice;
+  if (host) CompareCanaries(machine.canary_before, machine.canary_after, "host", labels);
   CompareCanaries(machine.device_before, machine.device_after, "device", labels);
   // Our own threads are in the later average, so that only the earlier one can tell of others.
-  if (machine.load_before > 0.5 * static_cast<double>(std::max<int64_t>(1, machine.cores))) {
+  const double cores = static_cast<double>(std::max<int64_t>(1, machine.cores));
+  if (machine.load_before > (host ? 0.5 * cores : std::max(0.5, cores - 1))) {
     labels.push_back(fmt::format(
-        "noisy: the load average was {:.1f} on {} cores before the run (its {} threads not in it)",
-        machine.load_before, machine.cores, threads));
+        "noisy: the load average was {:.1f} on {} cores before the run ({})", machine.load_before,
+        machine.cores,
+        host ? fmt::format("its {} threads not in it", threads)
+             : std::string("the thread that feeds the device may have had to wait for one")));
   }
-  if (machine.mhz_before > 0 && machine.mhz_after < machine.mhz_before * (1 - kCanaryRoom)) {
+  if (host && Fell(machine.mhz_before, machine.mhz_after)) {
     labels.push_back(fmt::format("throttled: the cores' clock fell from {:.0f} to {:.0f} MHz",
                                  machine.mhz_before, machine.mhz_after));
   }
+  if (computes != Computes::kHost) LabelGpu(machine, labels);
   return labels;
 }
 

@@ -19,8 +19,16 @@ Machine DescribeHost();
 /// Frequency and load again, into the *_after fields.
 void ReadHostAgain(Machine& machine);
 
-/// What is wrong with a run by its machine's readings: "noisy: ...", "throttled: ...".
-std::vector<std::string> LabelsOf(const Machine& machine, int64_t threads);
+/// What a run's points compute on. kBoth: a model on a device, and text that the host tokenises.
+enum class Computes { kHost, kDevice, kBoth };
+
+/// What is wrong with a run by its machine's readings: "noisy: ...", "throttled: ...". A device is
+/// judged by its own canary and counters: there the host's canary and clock say nothing, and its
+/// load only where no core is left for the thread that feeds the device.
+std::vector<std::string> LabelsOf(const Machine& machine, int64_t threads, Computes computes);
+
+/// Why a GPU is slowed down, where that is its power limit: what long products reach on any day.
+inline constexpr const char* kPowerLimit = "power cap";
 
 /// One GPU's counters.
 class GpuCounters {

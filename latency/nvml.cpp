@@ -23,7 +23,7 @@ struct Reason {
   const char* name;
 };
 // nvmlClocksThrottleReason*: those that slow down work; idle and fixed application clocks don't.
-constexpr Reason kReasons[] = {{0x4, "power cap"},
+constexpr Reason kReasons[] = {{0x4, kPowerLimit},
                                {0x8, "hardware slowdown"},
                                {0x20, "thermal slowdown (software)"},
                                {0x40, "thermal slowdown (hardware)"},
@@ -39,6 +39,7 @@ struct Library {
   int (*driver)(char*, unsigned) = nullptr;
   int (*memory)(Device, MemoryInfo*) = nullptr;
   int (*clock)(Device, int, unsigned*) = nullptr;
+  int (*highest_clock)(Device, int, unsigned*) = nullptr;
   int (*power)(Device, unsigned*) = nullptr;
   int (*temperature)(Device, int, unsigned*) = nullptr;
   int (*reasons)(Device, unsigned long long*) = nullptr;
@@ -64,6 +65,7 @@ const Library* LoadLibrary() {
     Find(handle, "nvmlSystemGetDriverVersion", library.driver);
     Find(handle, "nvmlDeviceGetMemoryInfo", library.memory);
     Find(handle, "nvmlDeviceGetClockInfo", library.clock);
+    Find(handle, "nvmlDeviceGetMaxClockInfo", library.highest_clock);
     Find(handle, "nvmlDeviceGetPowerUsage", library.power);
     Find(handle, "nvmlDeviceGetTemperature", library.temperature);
     Find(handle, "nvmlDeviceGetCurrentClocksThrottleReasons", library.reasons);
@@ -75,6 +77,9 @@ const Library* LoadLibrary() {
   }();
   return loaded;
 }
+
+// nvmlClockType_t
+constexpr int kSm = 1, kMemory = 2;
 
 class NvmlGpu final : public GpuCounters {
  public:
@@ -90,11 +95,13 @@ class NvmlGpu final : public GpuCounters {
     if (Call(library_.memory, device_, &memory)) {
       gpu.memory_bytes = static_cast<int64_t>(memory.total);
     }
+    unsigned megahertz = 0;
+    if (Call(library_.highest_clock, device_, kSm, &megahertz)) gpu.highest_sm_mhz = megahertz;
     return gpu;
   }
 
   GpuReading Read() const override {
-    constexpr int kSm = 1, kMemory = 2, kGpuSensor = 0;
+    constexpr int kGpuSensor = 0;
     GpuReading reading;
     unsigned value = 0;
     if (Call(library_.clock, device_, kSm, &value)) reading.sm_mhz = value;

@@ -210,11 +210,14 @@ class Profiler {
       memory.state_bytes_per_token =
           static_cast<double>(bytes.total()) /
           static_cast<double>(std::max<int64_t>(1, session.length() * session.batch()));
+      memory.pass_tokens = session.longest_pass();
+      const std::string models =
+          variants_.size() == 1 ? "one model" : fmt::format("{} models", variants_.size());
       if (on_device) {
         const auto now = model.Memory();
         memory.peak_bytes = now->peak_bytes;
         memory.activations_bytes = std::max<int64_t>(0, now->peak_bytes - now->allocated_bytes);
-        memory.source = "the device's allocator";
+        memory.source = fmt::format("the device's allocator, {} in it", models);
         return;
       }
       const auto peak = ReadProcessMemory();
@@ -226,9 +229,7 @@ class Profiler {
       }
       memory.peak_bytes = peak->peak_bytes;
       memory.activations_bytes = std::max<int64_t>(0, peak->peak_bytes - after->resident_bytes);
-      memory.source = fmt::format(
-          "high-water mark of the process, {} in it",
-          variants_.size() == 1 ? "one model" : fmt::format("{} models", variants_.size()));
+      memory.source = fmt::format("high-water mark of the process, {} in it", models);
     });
   }
 
@@ -303,6 +304,7 @@ Roofline RooflineOf(const model_adapters::ModelSpec* spec, const Storage& storag
   }
   if (chunks > 0)
     observed.softmax_share = static_cast<double>(softmax) / static_cast<double>(chunks);
+  if (measurement.memory.pass_tokens > 0) observed.batch_tokens = measurement.memory.pass_tokens;
   const Work work = WorkOf(*spec, measurement.point, observed);
   roofline.flops = work.flops;
   roofline.bytes = work.bytes;

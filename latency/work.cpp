@@ -76,8 +76,8 @@ Work StepWork(const ModelSpec& spec, int64_t batch, int64_t depth, const Storage
           .bytes = BodyWeightBytes(spec, storage) + HeadBytes(spec, storage) + Real(batch) * moved};
 }
 
-/// Elements that one token's activations hold at a time, roughly: the residual stream and its
-/// copies, and the widest layer's projections.
+/// Elements, as wide as a state's, that one token's activations hold at a time, roughly: the
+/// residual stream and its copies, and the widest layer's projections.
 int64_t ActivationWidth(const ModelSpec& spec) {
   int64_t mixer = 0, mlp = 0;
   for (const model_adapters::SlotSpec& slot : ExpectedSlots(spec)) {
@@ -131,9 +131,14 @@ Forecast ForecastOf(const ModelSpec& spec, const Point& point, const Storage& st
   const int64_t sessions = point.phase == Phase::kDecode ? 2 : 1;
   forecast.state_bytes = sessions * point.batch * StateBytes(spec, LengthNeeded(point), storage);
   const int64_t fed = std::max<int64_t>(1, std::max(point.prompt, point.depth));
-  const int64_t tokens = std::min(storage.batch_tokens, point.batch * fed);
-  forecast.activations_bytes =
-      tokens * ActivationWidth(spec) * kFloat + 2 * point.batch * spec.vocabulary * kFloat;
+  const auto activations = [&](int64_t most_tokens) {
+    return std::min(most_tokens, point.batch * fed) * ActivationWidth(spec) *
+               storage.state_bytes_each +
+           2 * point.batch * spec.vocabulary * kFloat;
+  };
+  forecast.activations_bytes = activations(storage.batch_tokens);
+  forecast.least_activations_bytes =
+      activations(storage.least_pass_tokens > 0 ? storage.least_pass_tokens : storage.batch_tokens);
   return forecast;
 }
 

@@ -14,8 +14,10 @@ namespace natsl::latency {
 struct Storage {
   int64_t weight_bytes_each = 4;
   int64_t state_bytes_each = 4;  ///< keys, values and convolution tails
-  int64_t batch_tokens = 8192;   ///< most tokens of one forward pass
-  double softmax_share = 1;      ///< NAtS-L: chunks kept for softmax attention
+  int64_t batch_tokens = 8192;   ///< most tokens of one forward pass of a session
+  /// Passes are shortened down to this where memory is short; 0: they aren't.
+  int64_t least_pass_tokens = 0;
+  double softmax_share = 1;  ///< NAtS-L: chunks kept for softmax attention
 };
 
 struct Work {
@@ -29,13 +31,15 @@ struct Work {
 /// kTokenize.
 Work WorkOf(const model_adapters::ModelSpec& spec, const Point& point, const Storage& storage);
 
-/// Bytes beyond the weights that a point needs at its peak: states of its sessions and an upper
-/// estimate of activations.
+/// Bytes that a point needs at its peak: weights, states of its sessions and an upper estimate of
+/// activations.
 struct Forecast {
   int64_t weights_bytes = 0;
   int64_t state_bytes = 0;
   int64_t activations_bytes = 0;
-  int64_t total() const { return weights_bytes + state_bytes + activations_bytes; }
+  int64_t least_activations_bytes = 0;  ///< of the shortest passes that it may come to
+  /// What must be there for the point to run.
+  int64_t required() const { return weights_bytes + state_bytes + least_activations_bytes; }
 };
 Forecast ForecastOf(const model_adapters::ModelSpec& spec, const Point& point,
                     const Storage& storage);

@@ -64,6 +64,9 @@ class Session {
 
   virtual int64_t batch() const = 0;
   virtual int64_t length() const = 0;  ///< tokens consumed by each sequence
+  /// The most tokens, of all sequences together, that one forward pass computed of this state; 0:
+  /// not known.
+  virtual int64_t longest_pass() const { return 0; }
   /// ids [batch, T] row-major, appended to the state.
   virtual void Prefill(std::span<const TokenId> ids) = 0;
   /// ids [batch]: one token each.
@@ -138,9 +141,15 @@ class TokenModel {
   /// Nothing on the CPU, whose memory is the process's.
   virtual std::optional<DeviceMemory> Memory() { return std::nullopt; }
   virtual void ResetPeakMemory() {}
-  /// Measures now, in about a second. Nothing on the CPU, which the profiler measures itself.
+  /// Measures now, in about a second. Nothing where the device's memory is full, and on the CPU,
+  /// which the profiler measures itself.
   virtual std::optional<DeviceRates> MeasureRates() { return std::nullopt; }
 };
+
+/// Tokens of a pass beyond which a longer one is no faster on a GPU: a session's prefill there
+/// takes up to so many at once where the memory allows, or OpenOptions::batch_tokens if that is
+/// more.
+inline constexpr int64_t kLongestDevicePass = 262144;
 
 /// How a checkpoint is opened.
 struct OpenOptions {

@@ -56,6 +56,7 @@ Json ToJson(const latency::Memory& memory) {
   json["activations_bytes"] = OrNull(memory.activations_bytes);
   json["peak_bytes"] = OrNull(memory.peak_bytes);
   json["state_bytes_per_token"] = memory.state_bytes_per_token;
+  json["pass_tokens"] = memory.pass_tokens > 0 ? Json(memory.pass_tokens) : Json();
   json["source"] = memory.source;
   return json;
 }
@@ -151,9 +152,12 @@ Json ToJson(const latency::Machine& machine) {
     json["gpus"].push_back({{"name", gpu.name},
                             {"uuid", gpu.uuid},
                             {"driver", gpu.driver},
-                            {"memory_bytes", gpu.memory_bytes}});
+                            {"memory_bytes", gpu.memory_bytes},
+                            {"highest_sm_mhz", gpu.highest_sm_mhz}});
   }
   if (!machine.gpu_absent.empty()) json["gpu_absent_because"] = machine.gpu_absent;
+  if (machine.gpu_before) json["gpu_before"] = ToJson(*machine.gpu_before);
+  if (machine.gpu_after) json["gpu_after"] = ToJson(*machine.gpu_after);
   json["canary"]["host_before"] = ToJson(machine.canary_before);
   json["canary"]["host_after"] = ToJson(machine.canary_after);
   json["canary"]["device_before"] = ToJson(machine.device_before);

@@ -34,6 +34,12 @@ std::string Range(const std::optional<double>& low, const std::optional<double>&
   return FormatNumber(*low, format, 4) + " to " + FormatNumber(*high, format, 4);
 }
 
+LatencyCell PassTokens(const Measurement& m) {
+  const int64_t tokens = m.memory.pass_tokens;
+  return tokens > 0 ? LatencyCell{fmt::format("{}", tokens), static_cast<double>(tokens)}
+                    : Text("");
+}
+
 std::string Joined(const std::vector<std::string>& lines) {
   std::string out;
   for (const std::string& line : lines) out += (out.empty() ? "" : "; ") + line;
@@ -48,6 +54,11 @@ std::string Rates(const std::optional<CanaryRates>& before,
                  : std::string("not measured");
   };
   return one(before) + " before; " + one(after) + " after";
+}
+
+std::string AtCanary(const std::optional<latency::GpuReading>& gpu) {
+  return gpu ? fmt::format("{:.0f} MHz, {:.0f} W, {:.0f} °C", gpu->sm_mhz, gpu->watts, gpu->celsius)
+             : std::string("not read");
 }
 
 }  // namespace
@@ -123,7 +134,7 @@ LatencyTable RooflineTable(const LatencyRecord& record) {
 
 LatencyTable MemoryTable(const LatencyRecord& record) {
   LatencyTable table{{"Test", "Variant", "Weights", "KV", "Recurrent", "Convolution", "Activations",
-                      "Peak", "State a token", "Peak from"},
+                      "Peak", "State a token", "Tokens a pass", "Peak from"},
                      {}};
   for (const Measurement& m : record.measurements) {
     if (m.point.phase == latency::Phase::kTokenize) continue;
@@ -132,7 +143,7 @@ LatencyTable MemoryTable(const LatencyRecord& record) {
                           Bytes(m.memory.recurrent_bytes), Bytes(m.memory.convolution_bytes),
                           Bytes(m.memory.activations_bytes), Bytes(m.memory.peak_bytes),
                           Number(m.memory.state_bytes_per_token, NumberFormat::kBytes),
-                          Text(m.memory.source)});
+                          PassTokens(m), Text(m.memory.source)});
   }
   return table;
 }
@@ -274,11 +285,12 @@ std::vector<std::string> MethodLines(const LatencyRecord& record) {
       s.seed));
   lines.push_back(fmt::format(
       "The ids are {}. The state of a depth comes from {}. The roofline's operations and bytes are "
-      "the model's own arithmetic (weights once a pass of at most {} tokens, states read and "
-      "written; activations left out) over the rates measured on this machine.",
+      "the model's own arithmetic (weights once a forward pass, whose tokens the memory's table "
+      "tells; states read and written; activations left out) over the rates measured on this "
+      "machine{}.",
       s.ids == "random" ? "random" : "of a text (SHA-256 " + s.ids.substr(0, 16) + "...)",
       s.depth_state == "synthetic" ? "growing a short real one (synthetic)" : "a real prefill",
-      s.batch_tokens));
+      record.machine.device_before ? " by its device" : ""));
   return lines;
 }
 
@@ -297,11 +309,17 @@ std::vector<std::pair<std::string, std::string>> MachineRows(const LatencyRecord
   if (m.device_before || m.device_after) {
     rows.emplace_back("Device canary", Rates(m.device_before, m.device_after));
   }
+  if (m.gpu_before || m.gpu_after) {
+    rows.emplace_back("GPU at its canary",
+                      AtCanary(m.gpu_before) + " before; " + AtCanary(m.gpu_after) + " after");
+  }
   for (const latency::GpuDescription& gpu : m.gpus) {
-    rows.emplace_back("GPU", fmt::format("{}, {}, driver {}, {}", gpu.name,
+    const std::string clock =
+        gpu.highest_sm_mhz > 0 ? fmt::format(", up to {:.0f} MHz", gpu.highest_sm_mhz) : "";
+    rows.emplace_back("GPU", fmt::format("{}, {}{}, driver {}, {}", gpu.name,
                                          FormatNumber(static_cast<double>(gpu.memory_bytes),
                                                       NumberFormat::kBytes),
-                                         gpu.driver, gpu.uuid));
+                                         clock, gpu.driver, gpu.uuid));
   }
   if (m.gpus.empty()) rows.emplace_back("GPU", "none: " + m.gpu_absent);
   return rows;

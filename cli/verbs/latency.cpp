@@ -69,7 +69,8 @@ class LatencyVerb {
     Describe();
     OpenOutput();
     OpenModels();
-    MeasurePeaks(record_.machine.canary_before, record_.machine.device_before);
+    MeasurePeaks(record_.machine.canary_before, record_.machine.device_before,
+                 record_.machine.gpu_before);
     CatchStopSignals();
     std::optional<Error> failure;
     try {
@@ -188,12 +189,22 @@ class LatencyVerb {
   }
 
   void MeasurePeaks(std::optional<latency::CanaryRates>& host,
-                    std::optional<latency::CanaryRates>& device) {
+                    std::optional<latency::CanaryRates>& device,
+                    std::optional<latency::GpuReading>& gpu) {
     Note("measuring the machine's peaks");
     host = latency::MeasureHost(static_cast<int>(record_.settings.threads), clock_);
     if (const auto rates = models_.front()->MeasureRates()) {
       device = latency::CanaryRates{rates->flops_per_second, rates->bytes_per_second};
+      if (gpu_) gpu = gpu_->Read();
     }
+  }
+
+  latency::Computes ComputedOn() const {
+    if (options_.model.device == "cpu") return latency::Computes::kHost;
+    const bool tokenises = std::any_of(
+        points_.begin(), points_.end(),
+        [](const latency::Point& point) { return point.phase == latency::Phase::kTokenize; });
+    return tokenises ? latency::Computes::kBoth : latency::Computes::kDevice;
   }
 
   latency::ProfileOptions ProfilerOptions() {
@@ -227,12 +238,13 @@ class LatencyVerb {
   int Finish(const std::optional<Error>& failure) {
     const bool stopped = StopRequested();
     if (!failure && !stopped) {
-      MeasurePeaks(record_.machine.canary_after, record_.machine.device_after);
+      MeasurePeaks(record_.machine.canary_after, record_.machine.device_after,
+                   record_.machine.gpu_after);
       record_.complete = true;
       record_.incomplete_because.clear();
     }
     latency::ReadHostAgain(record_.machine);
-    record_.labels = latency::LabelsOf(record_.machine, record_.settings.threads);
+    record_.labels = latency::LabelsOf(record_.machine, record_.settings.threads, ComputedOn());
     const auto peaks = Peaks();
     for (latency::Measurement& measurement : record_.measurements) {
       const latency::Measured& measured = measured_[static_cast<size_t>(measurement.variant)];

@@ -53,7 +53,8 @@ struct Memory {
   std::optional<int64_t> activations_bytes;  ///< most at one time beyond weights and states
   std::optional<int64_t> peak_bytes;         ///< of the process (cpu) or the device's allocator
   double state_bytes_per_token = 0;          ///< state over tokens held, a sequence
-  std::string source;                        ///< where the peak comes from, or why there is none
+  int64_t pass_tokens = 0;  ///< of the longest forward pass that made the state; 0: not known
+  std::string source;       ///< where the peak comes from, or why there is none
 };
 
 struct Roofline {
@@ -111,6 +112,7 @@ struct CanaryRates {
 struct GpuDescription {
   std::string name, uuid, driver;
   int64_t memory_bytes = 0;
+  double highest_sm_mhz = 0;  ///< that the card is built for; 0: not told
 };
 
 struct Machine {
@@ -123,6 +125,7 @@ struct Machine {
   std::string gpu_absent;                                  ///< why NVML tells nothing
   std::optional<CanaryRates> canary_before, canary_after;  ///< host: matrix product and copy
   std::optional<CanaryRates> device_before, device_after;  ///< the device's own, not on cpu
+  std::optional<GpuReading> gpu_before, gpu_after;         ///< right behind the device's canaries
 };
 
 /// cost = a + b L + c L^2 of a variant's prefill, and its exponent.

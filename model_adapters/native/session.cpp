@@ -38,6 +38,7 @@ class NativeSession final : public Session {
 
   int64_t batch() const override { return core::Size(states_); }
   int64_t length() const override { return states_.front().length; }
+  int64_t longest_pass() const override { return longest_pass_; }
 
   void Prefill(std::span<const TokenId> ids) override {
     const CallGuard guard(threads_);
@@ -58,6 +59,7 @@ class NativeSession final : public Session {
         last_rows.push_back(pass.tokens() - 1);
       }
       const at::Tensor x = network_->Forward(pass);
+      longest_pass_ = std::max(longest_pass_, pass.tokens());
       if (begin + count == tokens) last_ = x.index_select(0, at::tensor(last_rows, at::kLong));
     }
     logits_ = at::Tensor();
@@ -130,7 +132,7 @@ class NativeSession final : public Session {
   }
 
   std::shared_ptr<const Network> network_;
-  int64_t batch_tokens_;
+  int64_t batch_tokens_, longest_pass_ = 0;
   int threads_;
   ChunkChoices* choices_;
   std::vector<SequenceState> states_;

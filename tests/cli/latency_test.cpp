@@ -94,6 +94,9 @@ TEST_F(Latency, EndToEndAndTheGate) {
     EXPECT_GE(m["samples_seconds"].size(), 1u) << m["test"];
     EXPECT_GT(m["summary"]["median"].get<double>(), 0);
     if (m["point"]["phase"] == "tokenize") continue;
+    EXPECT_EQ(m["memory"]["pass_tokens"],
+              std::max(m["point"]["prompt"].get<int64_t>(), m["point"]["depth"].get<int64_t>() - 1))
+        << m["test"];
     EXPECT_GT(m["memory"]["kv_bytes"].get<int64_t>(), 0);
     EXPECT_GT(m["memory"]["peak_bytes"].get<int64_t>(), 0);
     EXPECT_GT(m["roofline"]["compute_share"].get<double>(), 0);

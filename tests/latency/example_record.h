@@ -29,6 +29,7 @@ inline Measurement ExampleMeasurement(int64_t variant, const Point& point,
                         .activations_bytes = 1 << 16,
                         .peak_bytes = 3 << 20,
                         .state_bytes_per_token = 1024,
+                        .pass_tokens = point.prompt,
                         .source = "high-water mark of the process, one model in it"};
   return measurement;
 }

@@ -1,6 +1,7 @@
 // A model whose work is the moving of a clock: what it costs is known exactly.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 
 #include "core/cast.h"
@@ -18,6 +19,7 @@ struct FakeCosts {
   double step = 1e-3;          ///< of a decoding step
   double step_per_depth = 0;   ///< times tokens held
   double head = 1e-4;          ///< of NextLogProbs
+  int64_t pass_tokens = 512;   ///< most of a pass; longer prefills are cut
   double noise = 0;            ///< relative, uniform in +-
   double first_call = 0;       ///< extra, once
   int64_t fails_at_call = -1;  ///< throws on this call, counted from 0
@@ -67,8 +69,10 @@ class FakeModel final : public model_adapters::TokenModel {
     FakeSession(FakeModel& model, int64_t batch) : model_(model), batch_(batch) {}
     int64_t batch() const override { return batch_; }
     int64_t length() const override { return length_; }
+    int64_t longest_pass() const override { return longest_pass_; }
     void Prefill(std::span<const TokenId> ids) override {
       model_.Spend(model_.PrefillSeconds(core::Size(ids)));
+      longest_pass_ = std::max(longest_pass_, std::min(core::Size(ids), model_.costs_.pass_tokens));
       length_ += core::Size(ids) / batch_;
     }
     void Step(std::span<const TokenId>) override {
@@ -95,7 +99,7 @@ class FakeModel final : public model_adapters::TokenModel {
    private:
     FakeModel& model_;
     int64_t batch_;
-    int64_t length_ = 0;
+    int64_t length_ = 0, longest_pass_ = 0;
   };
 
   void Spend(double seconds) {

@@ -60,6 +60,7 @@ TEST(Profiler, EveryPhaseIsWhatItsDefinitionSays) {
   EXPECT_EQ(first.memory.kv_bytes, 16 * 1024);
   EXPECT_EQ(first.memory.recurrent_bytes, 128);
   EXPECT_GT(first.memory.peak_bytes.value_or(0), 0);
+  EXPECT_EQ(first.memory.pass_tokens, 512);  // by the session
   EXPECT_NEAR(record.measurements[1].summary.median, prefill + 5e-4, 1e-9);
   // Tokens at depths 100 to 103, whose mean holds 101.5.
   EXPECT_NEAR(record.measurements[2].summary.median, 1e-3 + 101.5e-6, 1e-9);

@@ -64,6 +64,15 @@ TEST(Work, ForecastCountsWeightsStatesAndActivations) {
   EXPECT_GT(many.activations_bytes, one.activations_bytes);
   EXPECT_LT(many.activations_bytes, 9 * one.activations_bytes);  // bounded by batch_tokens
   EXPECT_EQ(FormatBytes(many.state_bytes), "256.0 MiB");
+  EXPECT_EQ(many.required(), many.weights_bytes + many.state_bytes + many.activations_bytes);
+  // Longer passes where there is memory for them, the shorter ones all the same where there isn't.
+  const Forecast wide = ForecastOf(spec, large, {.batch_tokens = 65536, .least_pass_tokens = 8192});
+  EXPECT_GT(wide.activations_bytes, 7 * many.activations_bytes);
+  EXPECT_EQ(wide.least_activations_bytes, many.activations_bytes);
+  EXPECT_EQ(wide.required(), many.required());
+  // In bfloat16 on a device activations are half as wide; a row of logits isn't.
+  const Forecast half = ForecastOf(spec, small, {.weight_bytes_each = 2, .state_bytes_each = 2});
+  EXPECT_EQ(2 * half.activations_bytes, one.activations_bytes + 2 * 32 * 4);
 }
 
 TEST(Roofline, LimitAndShares) {
@@ -78,6 +87,11 @@ TEST(Roofline, LimitAndShares) {
   EXPECT_DOUBLE_EQ(*roofline.bandwidth_share, 0.25);
   EXPECT_DOUBLE_EQ(*roofline.limit_seconds, 0.5);
   EXPECT_FALSE(RooflineOf(&spec, {}, measurement, std::nullopt).limit_seconds.has_value());
+  // Weights are read as often as the session had passes.
+  measurement.memory.pass_tokens = 25;
+  const Work four = WorkOf(spec, measurement.point, {.batch_tokens = 25});
+  EXPECT_GT(four.bytes, work.bytes);
+  EXPECT_EQ(RooflineOf(&spec, {}, measurement, std::nullopt).bytes, four.bytes);
   EXPECT_NE(RooflineOf(nullptr, {}, measurement, std::nullopt).absent, "");
 }
 
@@ -110,24 +124,6 @@ TEST(Host, PeakSeesWhatWasFreed) {
   const auto after = ReadProcessMemory();
   EXPECT_GT(after->peak_bytes - before->resident_bytes, int64_t{60} << 20);
   EXPECT_LT(after->resident_bytes - before->resident_bytes, int64_t{30} << 20);
-}
-
-TEST(Labels, DisturbedMachinesAreNamed) {
-  Machine machine;
-  machine.cores = 8;
-  machine.canary_before = CanaryRates{100, 100};
-  machine.canary_after = CanaryRates{95, 108};
-  EXPECT_TRUE(LabelsOf(machine, 8).empty());
-  machine.canary_after = CanaryRates{80, 100};
-  machine.load_before = 6;
-  machine.mhz_before = 3000;
-  machine.mhz_after = 2000;
-  const std::vector<std::string> labels = LabelsOf(machine, 8);
-  ASSERT_EQ(labels.size(), 3u);
-  EXPECT_EQ(labels[0],
-            "noisy: the host's matrix product changed by -20 % from the start to the end");
-  EXPECT_TRUE(labels[1].starts_with("noisy: the load average was 6.0 on 8 cores"));
-  EXPECT_TRUE(labels[2].starts_with("throttled: the cores' clock fell from 3000 to 2000 MHz"));
 }
 
 TEST(Gpu, AbsenceIsExplained) {

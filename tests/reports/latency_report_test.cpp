@@ -88,6 +88,8 @@ TEST(LatencyJson, ReadsBackWhatComparisonsNeed) {
   EXPECT_EQ(json["measurements"][0]["test"], "pp1k");
   EXPECT_EQ(json["measurements"][6]["summary"]["median_low_95"], nullptr);  // three samples
   EXPECT_EQ(json["crossovers"][0]["variant"], 0);
+  EXPECT_EQ(json["measurements"][0]["memory"]["pass_tokens"], 1024);
+  EXPECT_EQ(json["machine"].contains("gpu_before"), false);
 }
 
 TEST(LatencyJson, RefusesWhatItCantTrust) {

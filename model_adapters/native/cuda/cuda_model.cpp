@@ -146,8 +146,13 @@ class CudaModel final : public NativeModel {
         static_cast<c10::DeviceIndex>(engine_->device()));
   }
   std::optional<DeviceRates> MeasureRates() override {
-    const CallGuard guard(*engine_);
-    return RatesOf(*engine_);
+    return InEngine(*engine_, [&]() -> std::optional<DeviceRates> {
+      try {
+        return RatesOf(*engine_);
+      } catch (const c10::OutOfMemoryError&) {
+        return std::nullopt;
+      }
+    });
   }
 
  private:

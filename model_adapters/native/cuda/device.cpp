@@ -1,7 +1,7 @@
 // Questions to the CUDA runtime.
 #include "model_adapters/native/cuda/device.h"
 
-#include <ATen/Context.h>
+#include <ATen/detail/CUDAHooksInterface.h>
 #include <c10/cuda/CUDAFunctions.h>
 #include <cuda_runtime_api.h>
 
@@ -12,7 +12,8 @@ Machine ReadMachine(const std::string& device) {
   Machine machine;
   if (cudaDriverGetVersion(&machine.driver_version) != cudaSuccess) machine.driver_version = 0;
   if (cudaRuntimeGetVersion(&machine.runtime_version) != cudaSuccess) machine.runtime_version = 0;
-  machine.libtorch_has_cuda = at::hasCUDA() || machine.driver_version == 0;
+  // Not at::hasCUDA: that asks for a device too.
+  machine.libtorch_has_cuda = at::detail::getCUDAHooks().hasCUDART();
   if (cudaGetDeviceCount(&machine.devices) != cudaSuccess) machine.devices = 0;
   static_cast<void>(cudaGetLastError());  // a failure above is reported by CheckMachine
   const int index = DeviceIndex(device);

@@ -243,6 +243,8 @@ Residual Engine::RunWhole(std::span<const RunnerPiece> pieces,
     pass.positions = positions.data_ptr<int64_t>();
   }
   Residual residual = network_->Forward(pass, hidden_states);
+  pool_->DropHidden(places.lists);
+  longest_pass_ = std::max(longest_pass_, tokens);
   for (const RunnerPiece& piece : pieces) StateOf(piece).Advance(core::Size(piece.ids));
   return residual;
 }
@@ -281,6 +283,7 @@ bool Engine::Lengthen(std::span<DeviceState* const> states, int64_t length) {
   // One page more a list than it will have: the entry behind its last one moves too.
   pool_->Prepare(places.forks, new_pages, length + kPageTokens);
   pool_->Lengthen(places.lists, before / kPageTokens, added / kPageTokens);
+  pool_->DropHidden(places.lists, /*lengthened=*/true);
   for (DeviceState* state : states) state->Advance(added);
   return true;
 }
@@ -331,6 +334,7 @@ Engine::Steps Engine::Decode(std::span<DeviceState* const> states, const at::Ten
       graph->SetRead(where.write);
     }
     for (int64_t i = 1; i < count; ++i) graph->Replay();
+    pool_->DropHidden(where.lists);
     for (DeviceState* state : states) state->Advance(count);
     histories.push_back(graph->history().narrow(0, 0, count).clone());
     next = graph->ids();

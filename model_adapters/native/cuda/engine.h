@@ -64,6 +64,9 @@ class Engine final : public Runner {
   void LimitMemory(int64_t bytes);
   /// Most tokens of one pass that the memory has room for now.
   int64_t TokensThatFit() const;
+  /// The most tokens of one pass since ForgetLongestPass.
+  int64_t longest_pass() const { return longest_pass_; }
+  void ForgetLongestPass() { longest_pass_ = 0; }
   /// Passes that had to be halved for lack of memory, and the fewest tokens that one had left.
   int64_t halvings() const { return halvings_; }
   int64_t halved_tokens() const { return halved_tokens_; }
@@ -83,7 +86,7 @@ class Engine final : public Runner {
   ChoicePolicy choices_;
   at::Tensor counts_;
   std::map<int64_t, std::unique_ptr<StepGraph>> graphs_;  ///< by number of sequences
-  int64_t reserved_tokens_ = 0, halvings_ = 0, halved_tokens_ = 0;
+  int64_t reserved_tokens_ = 0, halvings_ = 0, halved_tokens_ = 0, longest_pass_ = 0;
   // Of the last pass: its rows, or a step's logits.
   Residual last_;
   std::optional<Steps> last_steps_;

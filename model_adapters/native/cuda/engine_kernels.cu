@@ -38,7 +38,7 @@ __global__ void ForkListsKernel(const KvLayerView* layers, const int32_t* pairs)
   }
   for (int i = static_cast<int>(threadIdx.x); i < full; i += kThreads) {
     to[i] = from[i];
-    atomicAdd(layer.more_owners + from[i], 1);
+    if (from[i] >= 0) atomicAdd(layer.more_owners + from[i], 1);  // else outside the window
   }
   __syncthreads();
   if (copy < 0) return;
@@ -51,6 +51,13 @@ __global__ void ForkListsKernel(const KvLayerView* layers, const int32_t* pairs)
   move(layer.values, layer.value_page_bytes);
 }
 
+// One owner less; the last one frees the page. Two lists of one launch may both hold it.
+__device__ void GiveBack(const KvLayerView& layer, int32_t page) {
+  if (atomicSub(layer.more_owners + page, 1) != 0) return;
+  layer.more_owners[page] = 0;
+  layer.table.free[atomicAdd(layer.table.free_count, 1)] = page;
+}
+
 // grid: (lists, layers, groups)
 __global__ void ReleaseListsKernel(const KvLayerView* layers, const int32_t* lists) {
   const KvLayerView layer = layers[blockIdx.y];
@@ -59,20 +66,36 @@ __global__ void ReleaseListsKernel(const KvLayerView* layers, const int32_t* lis
   const int64_t list = lists[blockIdx.x] * layer.table.groups + group;
   int32_t* held = layer.table.pages + list * layer.table.max_pages;
   // Past its end a list may hold a page in reserve; then come -1 alone.
+  const int end = PagesOf(layer.table.keys[list]);
   for (int64_t begin = 0; begin < layer.table.max_pages; begin += kThreads) {
     const int64_t i = begin + threadIdx.x;
     const int32_t page = i < layer.table.max_pages ? held[i] : -1;
     if (page >= 0) {
       held[i] = -1;
-      // Two lists of one call may hold the page: each takes one owner off, the last one frees it.
-      if (atomicSub(layer.more_owners + page, 1) == 0) {
-        layer.more_owners[page] = 0;
-        layer.table.free[atomicAdd(layer.table.free_count, 1)] = page;
-      }
+      GiveBack(layer, page);
     }
-    if (!__syncthreads_or(page >= 0)) break;
+    if (!__syncthreads_or(page >= 0) && begin >= end) break;
   }
   if (threadIdx.x == 0) layer.table.keys[list] = 0;
+}
+
+// grid: (lists, layers, groups)
+__global__ void DropHiddenKernel(const KvLayerView* layers, const int32_t* lists, bool gaps) {
+  const KvLayerView layer = layers[blockIdx.y];
+  const int64_t group = blockIdx.z;
+  if (group >= layer.table.groups) return;
+  const int64_t list = lists[blockIdx.x] * layer.table.groups + group;
+  int32_t* held = layer.table.pages + list * layer.table.max_pages;
+  // From the back: what an earlier launch dropped lies in front, unless there are gaps.
+  for (int64_t end = HiddenPages(layer.table.keys[list], layer.window); end > 0; end -= kThreads) {
+    const int64_t i = end - 1 - threadIdx.x;
+    const int32_t page = i >= 0 ? held[i] : -1;
+    if (page >= 0) {
+      held[i] = -1;
+      GiveBack(layer, page);
+    }
+    if (!__syncthreads_or(page >= 0) && !gaps) break;
+  }
 }
 
 // Blocks that copy one list's pages.
@@ -83,16 +106,20 @@ struct Lengthened {
   KvLayerView layer;
   int64_t list;
   int whole, more;
+  int hidden, skipped;  // of the pages held, and of the new ones in front of the window
   int32_t* pages;
 
   __device__ Lengthened(const KvLayerView* layers, int64_t layer_index, int64_t group, int32_t slot,
                         int64_t chunks, int64_t added)
       : layer(layers[layer_index]), list(slot * layer.table.groups + group) {
     pages = layer.table.pages + list * layer.table.max_pages;
-    whole = more = 0;
+    whole = more = hidden = skipped = 0;
     if (group >= layer.table.groups) return;
-    whole = layer.table.keys[list] / 64;
+    const int64_t keys = layer.table.keys[list];
+    whole = static_cast<int>(keys / 64);
     more = static_cast<int>(layer.selected ? (whole * added + chunks / 2) / chunks : added);
+    hidden = static_cast<int>(HiddenPages(keys, layer.window));
+    skipped = max(0, static_cast<int>(HiddenPages(keys + 64 * more, layer.window)) - whole);
   }
 };
 
@@ -103,12 +130,13 @@ __global__ void TakePagesKernel(const KvLayerView* layers, const int32_t* lists,
   if (l.more == 0) return;
   __shared__ int32_t top, tail;
   if (threadIdx.x == 0) {
-    top = atomicSub(l.layer.table.free_count, l.more);
+    top = atomicSub(l.layer.table.free_count, l.more - l.skipped);
     tail = l.pages[l.whole];
   }
   __syncthreads();
   for (int i = static_cast<int>(threadIdx.x); i < l.more; i += kThreads) {
-    l.pages[l.whole + i] = l.layer.table.free[top - 1 - i];
+    const int taken = i - l.skipped;
+    l.pages[l.whole + i] = taken < 0 ? -1 : l.layer.table.free[top - 1 - taken];
   }
   if (threadIdx.x == 0) l.pages[l.whole + l.more] = tail;
 }
@@ -117,9 +145,10 @@ __global__ void TakePagesKernel(const KvLayerView* layers, const int32_t* lists,
 __global__ void CopyPagesKernel(const KvLayerView* layers, const int32_t* lists, int64_t chunks,
                                 int64_t added) {
   const Lengthened l(layers, blockIdx.y, blockIdx.z, lists[blockIdx.x / kSlices], chunks, added);
-  for (int i = static_cast<int>(blockIdx.x % kSlices); i < l.more; i += kSlices) {
+  for (int i = l.skipped + static_cast<int>(blockIdx.x % kSlices); i < l.more; i += kSlices) {
+    const int32_t source = l.pages[l.hidden + i % (l.whole - l.hidden)];
     const auto move = [&](char* pool, int64_t bytes) {
-      const auto* s = reinterpret_cast<const int4*>(pool + l.pages[i % l.whole] * bytes);
+      const auto* s = reinterpret_cast<const int4*>(pool + source * bytes);
       auto* t = reinterpret_cast<int4*>(pool + l.pages[l.whole + i] * bytes);
       for (int64_t b = threadIdx.x; b < bytes / 16; b += kThreads) t[b] = s[b];
     };
@@ -210,6 +239,14 @@ void RunReleaseLists(const KvLayerView* layers, int64_t layer_count, int64_t mos
   ReleaseListsKernel<<<GridOf(count, layer_count, most_groups), kThreads, 0, stream>>>(layers,
                                                                                        lists);
   kernels::cuda::Check(cudaGetLastError(), "release lists");
+}
+
+void RunDropHidden(const KvLayerView* layers, int64_t layer_count, int64_t most_groups,
+                   const int32_t* lists, int64_t count, bool gaps, cudaStream_t stream) {
+  if (count == 0 || layer_count == 0) return;
+  DropHiddenKernel<<<GridOf(count, layer_count, most_groups), kThreads, 0, stream>>>(layers, lists,
+                                                                                     gaps);
+  kernels::cuda::Check(cudaGetLastError(), "drop hidden pages");
 }
 
 void RunLengthenLists(const KvLayerView* layers, int64_t layer_count, int64_t most_groups,

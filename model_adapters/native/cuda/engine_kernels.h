@@ -19,7 +19,13 @@ struct KvLayerView {
   char* values = nullptr;
   int64_t key_page_bytes = 0, value_page_bytes = 0;
   bool selected = false;  ///< lists hold the chunks that NAtS-L selected, not every one
+  int64_t window = 0;     ///< a query sees this many keys with itself; 0: all
 };
+
+/// Pages at the front of a list of `keys` keys that no later query sees.
+__host__ __device__ inline int64_t HiddenPages(int64_t keys, int64_t window) {
+  return window > 0 && keys >= window ? (keys + 1 - window) / kernels::kPageTokens : 0;
+}
 
 /// List pairs[2 i + 1] (empty) becomes a copy of list pairs[2 i] in every layer: full pages are
 /// shared, a partly filled one is copied. A source may occur several times.
@@ -29,9 +35,15 @@ void RunForkLists(const KvLayerView* layers, int64_t layer_count, int64_t most_g
 void RunReleaseLists(const KvLayerView* layers, int64_t layer_count, int64_t most_groups,
                      const int32_t* lists, int64_t count, cudaStream_t stream);
 
+/// Hidden pages of layers with a window leave the lists (their entries become -1); those that no
+/// other list holds become free. `gaps`: behind held pages entries may be -1 already, as
+/// RunLengthenLists leaves them.
+void RunDropHidden(const KvLayerView* layers, int64_t layer_count, int64_t most_groups,
+                   const int32_t* lists, int64_t count, bool gaps, cudaStream_t stream);
+
 /// Lengthens lists by copies of their pages, in front of a partly filled one: by `added` pages, or
 /// by as many as a selected list's share of `chunks` chunks gives. No list occurs twice or shares
-/// its last page; the pools have the pages.
+/// its last page; the pools have the pages. Pages that would be hidden are not made.
 void RunLengthenLists(const KvLayerView* layers, int64_t layer_count, int64_t most_groups,
                       const int32_t* lists, int64_t count, int64_t chunks, int64_t added,
                       cudaStream_t stream);

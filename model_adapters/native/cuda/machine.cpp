@@ -31,16 +31,16 @@ void CheckMachine(const Machine& machine, const std::string& device) {
         "install a newer driver",
         Version(machine.driver_version), Version(machine.runtime_version));
   }
-  if (!machine.libtorch_has_cuda) {
-    throw UsageError(
-        "device is \"{}\", but the LibTorch that was loaded has no CUDA; run scripts/setup --cuda, "
-        "which fetches one that has",
-        device);
-  }
   if (machine.devices == 0) {
     throw UsageError(
         "device is \"{}\", but there is no NVIDIA GPU here (or CUDA_VISIBLE_DEVICES hides it); use "
         "--device cpu",
+        device);
+  }
+  if (!machine.libtorch_has_cuda) {
+    throw UsageError(
+        "device is \"{}\", but the LibTorch that was loaded has no CUDA; run scripts/setup --cuda, "
+        "which fetches one that has",
         device);
   }
   const int index = DeviceIndex(device);

@@ -6,7 +6,8 @@
 namespace natsl::model_adapters::native::cuda {
 
 DeviceMemory MemoryOf(const Engine& engine);
-/// Runs for about a second. In a CallGuard.
+/// A product of the model's dtype and a copy; some tenths of a second. In a CallGuard. Throws
+/// c10::OutOfMemoryError where there are no 3 GiB.
 DeviceRates RatesOf(const Engine& engine);
 
 }  // namespace natsl::model_adapters::native::cuda

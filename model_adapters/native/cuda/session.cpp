@@ -10,9 +10,6 @@
 namespace natsl::model_adapters::native::cuda {
 namespace {
 
-// Tokens of a pass beyond which a longer one is no faster.
-constexpr int64_t kEnoughTokens = 262144;
-
 class DeviceSession final : public Session {
  public:
   DeviceSession(std::shared_ptr<Engine> engine, int64_t batch, int64_t batch_tokens)
@@ -23,6 +20,7 @@ class DeviceSession final : public Session {
 
   int64_t batch() const override { return core::Size(states_); }
   int64_t length() const override { return states_.front()->length(); }
+  int64_t longest_pass() const override { return longest_pass_; }
 
   void Prefill(std::span<const TokenId> ids) override {
     InEngine(*engine_, [&] { Feed(ids); });
@@ -67,6 +65,7 @@ class DeviceSession final : public Session {
     for (size_t s = 0; s < states_.size(); ++s) fork->states_[s] = states_[s]->ForkState();
     fork->logits_ = logits_;
     fork->next_ = next_;
+    fork->longest_pass_ = longest_pass_;
     return fork;
   }
 
@@ -96,8 +95,10 @@ class DeviceSession final : public Session {
       TakeStep(engine_->Upload(ids), 1);
       return;
     }
-    const int64_t most = std::max(batch_tokens_, std::min(kEnoughTokens, engine_->TokensThatFit()));
+    const int64_t most =
+        std::max(batch_tokens_, std::min(kLongestDevicePass, engine_->TokensThatFit()));
     const int64_t piece = std::clamp<int64_t>(most / batch(), 1, tokens);
+    engine_->ForgetLongestPass();
     for (int64_t begin = 0; begin < tokens; begin += piece) {
       const int64_t count = std::min(piece, tokens - begin);
       std::vector<RunnerPiece> pieces;
@@ -117,6 +118,7 @@ class DeviceSession final : public Session {
       logits_ = engine_->network().RawLogits(engine_->network().FinalNorm(residual, rows));
       next_ = engine_->Argmax(logits_);
     }
+    longest_pass_ = std::max(longest_pass_, engine_->longest_pass());
   }
 
   std::vector<DeviceState*> Pointers() const {
@@ -138,7 +140,7 @@ class DeviceSession final : public Session {
   }
 
   std::shared_ptr<Engine> engine_;
-  int64_t batch_tokens_;
+  int64_t batch_tokens_, longest_pass_ = 0;
   std::vector<std::unique_ptr<DeviceState>> states_;
   at::Tensor logits_;  ///< of the last position, before the soft cap: float32 [batch, vocabulary]
   at::Tensor next_;    ///< its argmax, int32 [batch]

@@ -54,7 +54,7 @@ int64_t StatePool::AddFixed(StateKind kind, int64_t floats) {
 }
 
 int64_t StatePool::AddLists(int64_t groups, int64_t heads, int64_t key_dim, int64_t value_dim,
-                            core::DType dtype, bool selected) {
+                            core::DType dtype, bool selected, int64_t window) {
   Lists lists;
   lists.groups = groups;
   lists.heads = heads;
@@ -62,6 +62,8 @@ int64_t StatePool::AddLists(int64_t groups, int64_t heads, int64_t key_dim, int6
   lists.value_dim = value_dim;
   lists.dtype = dtype;
   lists.selected = selected;
+  lists.window = window;
+  has_windows_ = has_windows_ || window > 0;
   lists_.push_back(std::move(lists));
   most_groups_ = std::max(most_groups_, groups);
   return core::Size(lists_) - 1;
@@ -194,6 +196,7 @@ void StatePool::UploadViews() {
     view.key_page_bytes = lists.heads * kPageTokens * lists.key_dim * element;
     view.value_page_bytes = lists.heads * kPageTokens * lists.value_dim * element;
     view.selected = lists.selected;
+    view.window = lists.window;
     views.push_back(view);
   }
   const auto bytes = static_cast<int64_t>(views.size() * sizeof(KvLayerView));
@@ -240,6 +243,14 @@ void StatePool::Prepare(const std::vector<int32_t>& forks, int64_t new_pages, in
   for (Lists& lists : lists_) lists.surely_free -= needed_each * lists.groups;
 }
 
+void StatePool::DropHidden(const std::vector<int32_t>& lists, bool lengthened) {
+  if (!has_windows_) return;
+  const at::Tensor numbers = Uploaded(lists);
+  RunDropHidden(static_cast<const KvLayerView*>(views_.data_ptr()), core::Size(lists_),
+                most_groups_, numbers.data_ptr<int32_t>(), core::Size(lists), lengthened,
+                CurrentStream());
+}
+
 void StatePool::Lengthen(const std::vector<int32_t>& lists, int64_t chunks, int64_t added) {
   if (lists_.empty()) return;
   const at::Tensor numbers = Uploaded(lists);
@@ -275,7 +286,9 @@ int64_t StatePool::ListBytes(int32_t list) {
     const at::Tensor keys = lists.counts[list].cpu();
     for (int64_t g = 0; g < lists.groups; ++g) {
       const int64_t held = keys.data_ptr<int32_t>()[g];
-      bytes += (held + kPageTokens - 1) / kPageTokens * page_bytes(lists);
+      const int64_t pages =
+          (held + kPageTokens - 1) / kPageTokens - HiddenPages(held, lists.window);
+      bytes += pages * page_bytes(lists);
     }
   }
   return bytes;

@@ -39,9 +39,9 @@ class StatePool {
   /// A float32 array of every slot; returns its number.
   int64_t AddFixed(StateKind kind, int64_t floats);
   /// Lists of pages of a layer: `groups` lists a sequence, pages of `heads` kv heads. `selected`:
-  /// NAtS-L's, which don't hold every chunk.
+  /// NAtS-L's, which don't hold every chunk. `window`: what a query sees, itself included; 0: all.
   int64_t AddLists(int64_t groups, int64_t heads, int64_t key_dim, int64_t value_dim,
-                   core::DType dtype, bool selected = false);
+                   core::DType dtype, bool selected = false, int64_t window = 0);
 
   // --- read by the layers in a pass
   float* fixed(int64_t number) const;
@@ -61,6 +61,9 @@ class StatePool {
   /// made sure of. A sequence of the pass ends with at most `longest` tokens; `new_pages` is the
   /// most pages that all its sequences take in one group.
   void Prepare(const std::vector<int32_t>& forks, int64_t new_pages, int64_t longest);
+
+  /// After a pass or a Lengthen: pages of `lists` that lie outside their layer's window go back.
+  void DropHidden(const std::vector<int32_t>& lists, bool lengthened = false);
 
   /// Lengthens lists that their states hold alone by `added` pages (see RunLengthenLists), for
   /// which Prepare has made room. Nothing where there are no lists.
@@ -86,6 +89,7 @@ class StatePool {
     int64_t groups, heads, key_dim, value_dim;
     core::DType dtype;
     bool selected;
+    int64_t window;
     int64_t pages = 0;                    ///< in the pool
     at::Tensor keys, values;              ///< [pages, ...]
     at::Tensor table, counts;             ///< [lists, groups, max_pages], [lists, groups]
@@ -104,6 +108,7 @@ class StatePool {
   std::vector<Lists> lists_;
   Indices slots_, list_ids_;
   std::vector<int32_t> returned_;
+  bool has_windows_ = false;
   int64_t slot_capacity_ = 0, list_capacity_ = 0, max_pages_ = 0, most_groups_ = 0;
   int64_t generation_ = 0, views_generation_ = -1;
   at::Tensor views_;  ///< KvLayerView of every layer, on the device

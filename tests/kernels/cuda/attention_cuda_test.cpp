@@ -240,50 +240,56 @@ class Attention {
 const std::vector<std::vector<int64_t>> kPieces = {
     {300, 1, 64, 130}, {1, 1, 1, 1}, {100, 63, 0, 7}, {1, 1, 1, 1}, {1, 1, 1, 1}, {64, 65, 200, 1}};
 
-TEST_F(AttentionCuda, PlainWithSharedHeadsAndWindow) {
-  for (const DType dtype : kTypes) {
-    for (const int64_t window : {0, 50, 100}) {
-      for (const auto& [key_dim, value_dim] :
-           {std::pair<int64_t, int64_t>{16, 24}, {64, 64}, {128, 128}, {20, 20}}) {
-        Case c;
-        c.dtype = dtype;
-        c.share = 2;
-        c.key_dim = key_dim;
-        c.value_dim = value_dim;
-        c.window = window;
-        c.pieces = kPieces;
-        SCOPED_TRACE(::testing::Message() << core::Name(dtype) << " window " << window << " dims "
-                                          << key_dim << " " << value_dim);
-        Attention(c, 1).Run();
-      }
-    }
+class PlainCuda : public CudaTest,
+                  public ::testing::WithParamInterface<std::tuple<DType, int64_t>> {};
+
+TEST_P(PlainCuda, SharedHeadsAndWindow) {
+  for (const auto& [key_dim, value_dim] :
+       {std::pair<int64_t, int64_t>{16, 24}, {64, 64}, {128, 128}, {20, 20}}) {
+    Case c;
+    c.dtype = std::get<0>(GetParam());
+    c.share = 2;
+    c.key_dim = key_dim;
+    c.value_dim = value_dim;
+    c.window = std::get<1>(GetParam());
+    c.pieces = kPieces;
+    SCOPED_TRACE(::testing::Message() << "dims " << key_dim << " " << value_dim);
+    Attention(c, 1).Run();
   }
 }
 
-TEST_F(AttentionCuda, NatsLists) {
-  for (const DType dtype : kTypes) {
-    for (const bool own_chunk : {true, false}) {
-      for (const auto& [key_dim, value_dim] : {std::pair<int64_t, int64_t>{16, 24}, {64, 128}}) {
-        for (const double bound : {0.0, 40.0}) {
-          Case c;
-          c.dtype = dtype;
-          c.groups = 3;
-          c.nats = true;
-          c.own_chunk = own_chunk;
-          c.key_dim = key_dim;
-          c.value_dim = value_dim;
-          c.score_bound = bound;
-          c.pieces = kPieces;
-          SCOPED_TRACE(::testing::Message() << core::Name(dtype) << " own chunk " << own_chunk
-                                            << " dims " << key_dim << " " << value_dim);
-          Attention(c, 2).Run();
-          c.pieces = {{1500, 64}, {129, 128}, {1000, 1}};
-          Attention(c, 3).Run();
-        }
-      }
+INSTANTIATE_TEST_SUITE_P(Window, PlainCuda,
+                         ::testing::Combine(::testing::ValuesIn(kTypes),
+                                            ::testing::Values(0, 50, 100)),
+                         kNamed);
+
+// Type, whether a query's own chunk is seen, key width (values 24 or 128 wide).
+class NatsListsCuda : public CudaTest,
+                      public ::testing::WithParamInterface<std::tuple<DType, int64_t, int64_t>> {
+ protected:
+  void RunPieces(const std::vector<std::vector<int64_t>>& pieces, uint64_t seed) {
+    for (const double bound : {0.0, 40.0}) {
+      Case c;
+      c.dtype = std::get<0>(GetParam());
+      c.groups = 3;
+      c.nats = true;
+      c.own_chunk = std::get<1>(GetParam()) != 0;
+      c.key_dim = std::get<2>(GetParam());
+      c.value_dim = c.key_dim == 64 ? 128 : 24;
+      c.score_bound = bound;
+      c.pieces = pieces;
+      Attention(c, seed).Run();
     }
   }
-}
+};
+
+TEST_P(NatsListsCuda, ShortPieces) { RunPieces(kPieces, 2); }
+TEST_P(NatsListsCuda, LongPieces) { RunPieces({{1500, 64}, {129, 128}, {1000, 1}}, 3); }
+
+INSTANTIATE_TEST_SUITE_P(Own, NatsListsCuda,
+                         ::testing::Combine(::testing::ValuesIn(kTypes), ::testing::Values(1, 0),
+                                            ::testing::Values(16, 64)),
+                         kNamed);
 
 TEST_F(AttentionCuda, NatsStepsOverAChunkBoundary) {
   Case c;

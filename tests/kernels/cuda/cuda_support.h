@@ -8,6 +8,7 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "kernels/cuda/common.h"
@@ -167,6 +168,21 @@ inline void ExpectNear(const Floats& actual, const Floats& expected, double tole
 inline double Tolerance(DType dtype) { return dtype == DType::kFloat32 ? 2e-5 : 8e-3; }
 
 inline const std::vector<DType> kTypes = {DType::kFloat32, DType::kBFloat16};
+
+/// A parameter's numbers, as the end of a test's name.
+inline std::string NameOf(DType dtype) { return std::string(core::Name(dtype)); }
+inline std::string NameOf(int64_t value) { return std::to_string(value); }
+template <typename... Parts>
+std::string NameOf(const std::tuple<Parts...>& parts) {
+  return std::apply(
+      [](const auto&... part) {
+        std::string name;
+        ((name += (name.empty() ? "" : "_") + NameOf(part)), ...);
+        return name;
+      },
+      parts);
+}
+constexpr auto kNamed = [](const auto& test) { return NameOf(test.param); };
 
 /// A packed batch's offsets, positions and plan on the device.
 struct PlannedBatch {

@@ -251,45 +251,54 @@ TEST_F(DeltaRuleCuda, PiecesAndSteps) {
   }
 }
 
-TEST_F(DeltaRuleCuda, NatsChunks) {
-  for (const DType dtype : kTypes) {
-    for (const int64_t first : {0, 1, 40, 63, 1000}) {
-      for (const bool decay_over : {false, true}) {
-        for (const OwnChunkRule rule : {OwnChunkRule::kAll, OwnChunkRule::kPastOnly}) {
-          DeltaCase c;
-          c.dtype = dtype;
-          c.key_dim = 128;
-          c.value_dim = 64;
-          c.lengths = {300, 23, 64, 1};
-          c.nats = true;
-          c.first = first;
-          c.decay_over = decay_over;
-          c.own_chunk = rule;
-          RunDeltaCase(c, 9);
-        }
-      }
+class NatsDeltaCuda : public CudaTest,
+                      public ::testing::WithParamInterface<std::tuple<DType, int64_t>> {};
+
+TEST_P(NatsDeltaCuda, Chunks) {
+  for (const bool decay_over : {false, true}) {
+    for (const OwnChunkRule rule : {OwnChunkRule::kAll, OwnChunkRule::kPastOnly}) {
+      DeltaCase c;
+      c.dtype = std::get<0>(GetParam());
+      c.key_dim = 128;
+      c.value_dim = 64;
+      c.lengths = {300, 23, 64, 1};
+      c.nats = true;
+      c.first = std::get<1>(GetParam());
+      c.decay_over = decay_over;
+      c.own_chunk = rule;
+      RunDeltaCase(c, 9);
     }
   }
 }
 
+INSTANTIATE_TEST_SUITE_P(From, NatsDeltaCuda,
+                         ::testing::Combine(::testing::ValuesIn(kTypes),
+                                            ::testing::Values(0, 1, 40, 63, 1000)),
+                         kNamed);
+
+class LongDeltaCuda : public CudaTest, public ::testing::WithParamInterface<int64_t> {};
+
 // Long enough to be cut into segments, with and without a decay that wipes the past.
-TEST_F(DeltaRuleCuda, LongSequences) {
-  for (const Decay decay : {Decay::kNone, Decay::kWeak, Decay::kStrong, Decay::kMixed}) {
-    for (const bool nats : {false, true}) {
-      DeltaCase c;
-      c.dtype = DType::kBFloat16;
-      c.heads = c.value_heads = 1;
-      c.key_dim = c.value_dim = 128;
-      c.lengths = {6000, 100};
-      c.decay = decay;
-      c.nats = nats;
-      c.first = nats ? 17 : 0;
-      RunDeltaCase(c, 21);
-      c.decay_over = false;
-      if (nats) RunDeltaCase(c, 22);
-    }
+TEST_P(LongDeltaCuda, SegmentsAreJoined) {
+  for (const bool nats : {false, true}) {
+    DeltaCase c;
+    c.dtype = DType::kBFloat16;
+    c.heads = c.value_heads = 1;
+    c.key_dim = c.value_dim = 128;
+    c.lengths = {6000, 100};
+    c.decay = static_cast<Decay>(GetParam());
+    c.nats = nats;
+    c.first = nats ? 17 : 0;
+    RunDeltaCase(c, 21);
+    c.decay_over = false;
+    if (nats) RunDeltaCase(c, 22);
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Decay, LongDeltaCuda,
+                         ::testing::Values(int64_t(Decay::kNone), int64_t(Decay::kWeak),
+                                           int64_t(Decay::kStrong), int64_t(Decay::kMixed)),
+                         kNamed);
 
 }  // namespace
 }  // namespace natsl::kernels::cuda

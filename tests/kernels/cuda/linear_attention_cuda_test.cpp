@@ -162,21 +162,26 @@ TEST_F(LinearAttentionCuda, PackedSizesAndSharedHeads) {
   }
 }
 
-TEST_F(LinearAttentionCuda, LongSequences) {
-  for (const DecayKind kind :
-       {DecayKind::kScalarPerHead, DecayKind::kScalarPerToken, DecayKind::kVectorPerToken}) {
-    for (const Decay decay : {Decay::kNone, Decay::kWeak, Decay::kMixed}) {
-      LinearCase c;
-      c.dtype = DType::kBFloat16;
-      c.kind = kind;
-      c.heads = c.q_heads = c.kv_heads = c.v_heads = 1;
-      c.key_dim = c.value_dim = 128;
-      c.lengths = {6000, 100};
-      c.decay = decay;
-      RunLinearCase(c, 41);
-    }
+class LongLinearCuda : public CudaTest, public ::testing::WithParamInterface<int64_t> {};
+
+TEST_P(LongLinearCuda, SegmentsAreJoined) {
+  for (const Decay decay : {Decay::kNone, Decay::kWeak, Decay::kMixed}) {
+    LinearCase c;
+    c.dtype = DType::kBFloat16;
+    c.kind = static_cast<DecayKind>(GetParam());
+    c.heads = c.q_heads = c.kv_heads = c.v_heads = 1;
+    c.key_dim = c.value_dim = 128;
+    c.lengths = {6000, 100};
+    c.decay = decay;
+    RunLinearCase(c, 41);
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Kind, LongLinearCuda,
+                         ::testing::Values(int64_t(DecayKind::kScalarPerHead),
+                                           int64_t(DecayKind::kScalarPerToken),
+                                           int64_t(DecayKind::kVectorPerToken)),
+                         kNamed);
 
 }  // namespace
 }  // namespace natsl::kernels::cuda

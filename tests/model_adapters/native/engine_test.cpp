@@ -170,6 +170,12 @@ TEST_P(Engine, SessionsDecodeWhatGenerationGives) {
     EXPECT_EQ(ids[2 * i + 1], generated.ids[i]);
   }
   EXPECT_EQ(session->length(), 82);
+  EXPECT_EQ(session->longest_pass(), 140);
+  OpenOptions short_passes;
+  short_passes.batch_tokens = 50;
+  const auto cut = OpenTiny(Tiny(GetParam()), short_passes)->NewSession(2);
+  cut->Prefill(twice);
+  EXPECT_EQ(cut->longest_pass(), 50);
 }
 
 INSTANTIATE_TEST_SUITE_P(Some, Engine,

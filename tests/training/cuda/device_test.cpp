@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "model_adapters/native/weights.h"
@@ -178,6 +179,10 @@ Evaluation Evaluate(const native::TinyModel& model, at::Device device, at::Scala
   return {loss.item<double>(), at::cat(parts).to(at::kDouble)};
 }
 
+double Cosine(const Evaluation& a, const Evaluation& b) {
+  return at::cosine_similarity(a.gradient, b.gradient, 0).item<double>();
+}
+
 TEST_F(DeviceTest, NetworksEqualTheCpus) {
   for (const native::TinyModel& model : native::TinyModels()) {
     if (!IsSupported(model)) continue;
@@ -190,7 +195,10 @@ TEST_F(DeviceTest, NetworksEqualTheCpus) {
     const Evaluation rounded = Evaluate(model, at::kCUDA, at::kBFloat16);
     EXPECT_NEAR(rounded.loss, expected.loss, 0.05);
     EXPECT_TRUE(rounded.gradient.isfinite().all().item<bool>());
-    EXPECT_GT(at::cosine_similarity(rounded.gradient, expected.gradient, 0).item<double>(), 0.9);
+    // As near to float32 as bfloat16 is on the CPU: where a norm's input nearly vanishes (as in one
+    // of these models), rounding moves the gradient there too.
+    const Evaluation there = Evaluate(model, at::kCPU, at::kBFloat16);
+    EXPECT_GT(Cosine(rounded, expected), std::min(0.9, Cosine(there, expected) - 0.05));
   }
 }
 

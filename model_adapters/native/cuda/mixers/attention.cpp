@@ -20,8 +20,9 @@ class Attention final : public Mixer {
       q_norm_ = Norm(context.loader, context.prefix + "q_norm", *spec.qk_norm);
       k_norm_ = Norm(context.loader, context.prefix + "k_norm", *spec.qk_norm);
     }
-    paged_.lists = context.pool.AddLists(1, spec.kv_heads, spec.head_dim, spec.head_dim,
-                                         context.loader.dtype());
+    paged_.lists =
+        context.pool.AddLists(1, spec.kv_heads, spec.head_dim, spec.head_dim,
+                              context.loader.dtype(), /*selected=*/false, spec.window.value_or(0));
     paged_.query_heads = spec.heads;
     paged_.window = spec.window.value_or(0);
     paged_.scale = spec.scale;

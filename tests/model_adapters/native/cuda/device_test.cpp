@@ -47,6 +47,8 @@ TEST(Device, EachTroubleHasItsMessage) {
   machine = GoodMachine();
   machine.devices = 0;
   ExpectPart(MessageOf(machine), "no NVIDIA GPU");
+  machine.libtorch_has_cuda = false;
+  ExpectPart(MessageOf(machine), "no NVIDIA GPU");
   machine = GoodMachine();
   machine.capability = 75;
   ExpectPart(MessageOf(machine), "compute capability 7.5");

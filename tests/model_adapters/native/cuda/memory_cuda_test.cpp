@@ -56,6 +56,50 @@ TEST_P(CudaGrow, RefusesWhatItCantDo) {
 INSTANTIATE_TEST_SUITE_P(All, CudaGrow, testing::ValuesIn(TinyModels()),
                          [](const auto& test) { return std::string(test.param.name); });
 
+class CudaWindow : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override { NATSL_NEEDS_GPU(); }
+};
+
+// Pages outside every window go back: as much is held as on the CPU, forks keep what they see.
+TEST_P(CudaWindow, HoldsWhatTheCpuHolds) {
+  const auto cpu = OpenTiny(Tiny(GetParam()));
+  const auto model = OpenTinyOnDevice(Tiny(GetParam()));
+  const std::vector<TokenId> ids = RandomIds(2 * 700, 21);
+  const auto expected = cpu->NewSession(2), session = model->NewSession(2);
+  const auto expect_same = [](Session& a, Session& b) {
+    EXPECT_EQ(a.StateBytes().kv, b.StateBytes().kv);
+    EXPECT_LE(Compare(a.NextLogProbs(), b.NextLogProbs()).largest, 2e-4);
+  };
+  expected->Prefill(ids);
+  session->Prefill(ids);
+  expect_same(*session, *expected);
+  const auto expected_fork = expected->Fork(), fork = session->Fork();
+  // More pages than a list's first look covers, and over the ends of several.
+  for (const auto& pair : {std::pair(&session, &expected), std::pair(&fork, &expected_fork)}) {
+    const std::vector<TokenId> more = RandomIds(2 * 9000, pair.first == &fork ? 1 : 2);
+    (*pair.first)->Prefill(more);
+    (*pair.second)->Prefill(more);
+    expect_same(**pair.first, **pair.second);
+    EXPECT_EQ((*pair.first)->Decode(150), (*pair.second)->Decode(150));
+    expect_same(**pair.first, **pair.second);
+  }
+  // Grown by far more pages than the window has.
+  const int64_t length = session->length() + 64 * 400;
+  ASSERT_TRUE(session->GrowSynthetic(length));
+  ASSERT_TRUE(expected->GrowSynthetic(length));
+  EXPECT_EQ(session->StateBytes().kv, expected->StateBytes().kv);
+  session->Decode(70);
+  expected->Decode(70);
+  EXPECT_EQ(session->StateBytes().kv, expected->StateBytes().kv);
+  for (const float log_prob : session->NextLogProbs()) ASSERT_TRUE(std::isfinite(log_prob));
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, CudaWindow,
+                         testing::Values("mistral_window", "transformer_gqa_window_bias_qknorm",
+                                         "gemma3", "gated_deltanet_hybrid"),
+                         [](const auto& test) { return std::string(test.param); });
+
 class CudaMemory : public testing::Test {
  protected:
   void SetUp() override { NATSL_NEEDS_GPU(); }
@@ -65,7 +109,13 @@ class CudaMemory : public testing::Test {
 class Limit {
  public:
   Limit(NativeModel& model, int64_t bytes) : model_(model) { model.LimitMemory(bytes); }
-  ~Limit() { model_.LimitMemory(int64_t{1} << 50); }
+  ~Limit() {
+    try {
+      model_.LimitMemory(int64_t{1} << 50);
+    } catch (const std::exception& error) {
+      ADD_FAILURE() << "later tests have less memory: " << error.what();
+    }
+  }
   Limit(const Limit&) = delete;
   Limit& operator=(const Limit&) = delete;
 
@@ -103,6 +153,52 @@ TEST_F(CudaMemory, PassesAreHalvedWhereMemoryIsShort) {
     ASSERT_EQ(scores[i].log_probs.size(), expected[i].log_probs.size());
     EXPECT_LE(Compare(scores[i].log_probs, expected[i].log_probs).largest, 2e-4) << i;
   }
+}
+
+// A model whose layers all have a window needs no more memory for a longer text.
+TEST_F(CudaMemory, StaysWhereEveryLayerHasAWindow) {
+  const auto model = OpenTinyOnDevice(Tiny("mistral_window"));
+  const auto session = model->NewSession(1);
+  const auto feed = [&](int64_t times) {
+    for (int64_t i = 0; i < times; ++i) session->Prefill(RandomIds(1000, 3));
+    session->Synchronize();
+    return model->Memory()->allocated_bytes;
+  };
+  const int64_t before = feed(20), after = feed(100);
+  // Lists' entries grow, a MiB or two; the 1,562 pages themselves would have 36 MiB.
+  EXPECT_LT(after - before, int64_t{4} << 20);
+  EXPECT_EQ(session->length(), 120000);
+}
+
+TEST_F(CudaMemory, ASessionTellsItsPasses) {
+  OpenOptions options = OnDevice();
+  options.batch_tokens = 512;
+  const auto model = OpenTinyOnDevice(Tiny("gated_deltanet"), options);
+  const auto session = model->NewSession(2);
+  session->Prefill(RandomIds(2 * 40000, 1));
+  EXPECT_EQ(session->longest_pass(), 80000);  // not cut at batch_tokens
+  session->Decode(3);
+  EXPECT_EQ(session->Fork()->longest_pass(), 80000);
+  const auto cut = model->NewSession(1);
+  {
+    const Limit limit(*model, int64_t{256} << 20);
+    cut->Prefill(RandomIds(200000, 1));
+  }
+  EXPECT_GT(cut->longest_pass(), 0);
+  EXPECT_LT(cut->longest_pass(), 200000);
+}
+
+TEST_F(CudaMemory, ADeviceHasRates) {
+  const auto model = OpenTinyOnDevice(Tiny("gated_deltanet"), OnDevice("bfloat16"));
+  const auto rates = model->MeasureRates();
+  ASSERT_TRUE(rates.has_value());
+  // From the smallest card that the kernels run on to any of the next years.
+  EXPECT_GT(rates->flops_per_second, 1e13);
+  EXPECT_LT(rates->flops_per_second, 1e16);
+  EXPECT_GT(rates->bytes_per_second, 1e11);
+  EXPECT_LT(rates->bytes_per_second, 1e14);
+  const Limit limit(*model, int64_t{64} << 20);
+  EXPECT_FALSE(model->MeasureRates().has_value());
 }
 
 TEST_F(CudaMemory, TooLittleForAnyPassIsSaid) {
