@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <random>
@@ -157,8 +158,15 @@ inline void Time(benchmark::State& state, const Work& work) {
 
 template <typename Function, typename... Args>
 void Add(const std::string& name, Function function, Args... args) {
-  benchmark::RegisterBenchmark(name.c_str(),
-                               [=](benchmark::State& state) { function(state, args...); })
+  // A row that fails says so, and the others are measured all the same.
+  const auto row = [=](benchmark::State& state) {
+    try {
+      function(state, args...);
+    } catch (const std::exception& error) {
+      state.SkipWithError(std::string(error.what()).substr(0, 200).c_str());
+    }
+  };
+  benchmark::RegisterBenchmark(name.c_str(), row)
       ->UseManualTime()
       ->Unit(benchmark::kMillisecond)
       ->MinTime(0.05);
