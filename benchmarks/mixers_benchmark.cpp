@@ -3,6 +3,8 @@
 // anything on a shared machine. Each row's counters, from the shortest times:
 //   ms, recurrence_ms   4096 tokens of the kernel and of the recurrence;  ratio: theirs
 //   vectors_ratio       the same with products by vectors instead of tiles
+//   of_dense            the kernel's time over that of a 340M model's dense products in the same
+//                       layer (their weights as one matrix), where the processor has matrix tiles
 //   us_1k ... us_64k    microseconds a token at 1024 ... 65,536 tokens;  spread: largest / smallest
 #include <benchmark/benchmark.h>
 
@@ -11,6 +13,7 @@
 #include <cmath>
 #include <functional>
 #include <map>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -19,6 +22,7 @@
 #include "kernels/cpu/mixer_recurrence.h"
 #include "kernels/delta_rule.h"
 #include "kernels/linear_attention.h"
+#include "kernels/matmul.h"
 #include "kernels/scan.h"
 
 namespace natsl::kernels {
@@ -38,13 +42,52 @@ double Seconds(const Run& run, int64_t tokens, Form form) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-void Compare(benchmark::State& bench, const Run& run, bool has_forms) {
-  double kernel = 1e30, vectors = 1e30, recurrence = 1e30;
+std::vector<float> Normals(int64_t count, float scale) {
+  std::mt19937_64 engine(count);
+  std::normal_distribution<float> normal(0, scale);
+  std::vector<float> values(static_cast<size_t>(count));
+  for (float& value : values) value = normal(engine);
+  return values;
+}
+
+/// The dense products of one layer of `parameters` weights for kCompareTokens tokens.
+class LayerProducts {
+ public:
+  explicit LayerProducts(int64_t parameters)
+      : x_(Normals(kCompareTokens * kHidden, 1)),
+        weight_(Normals(parameters / kHidden * kHidden, 1)) {
+    args_.x = x_.data();
+    args_.x_stride = args_.k = kHidden;
+    args_.weight = weight_.data();
+    args_.m = kCompareTokens;
+    args_.n = args_.y_stride = parameters / kHidden;
+    y_.resize(static_cast<size_t>(args_.m * args_.n));
+    args_.y = y_.data();
+    Validate(args_);
+  }
+
+  double Seconds() const {
+    const auto start = std::chrono::steady_clock::now();
+    RunMatmulCpu(args_);
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  }
+
+ private:
+  static constexpr int64_t kHidden = 1024;
+  std::vector<float> x_, weight_, y_;
+  GemvArgs args_;
+};
+
+void Compare(benchmark::State& bench, const Run& run, bool has_forms, int64_t layer_parameters) {
+  double kernel = 1e30, vectors = 1e30, recurrence = 1e30, dense = 1e30;
+  std::optional<LayerProducts> products;
+  if (MatmulUsable()) products.emplace(layer_parameters);
   std::map<int64_t, double> a_token = {{1024, 1e30}, {4096, 1e30}, {16384, 1e30}, {65536, 1e30}};
   for (auto _ : bench) {
     // In turns, so that none is always the first to read what the long runs left uncached.
     for (int round = 0; round < kRounds; ++round) {
       kernel = std::min(kernel, Seconds(run, kCompareTokens, Form::kKernel));
+      if (products) dense = std::min(dense, products->Seconds());
       if (!has_forms) continue;
       recurrence = std::min(recurrence, Seconds(run, kCompareTokens, Form::kRecurrence));
       vectors = std::min(vectors, Seconds(run, kCompareTokens, Form::kVectors));
@@ -66,6 +109,7 @@ void Compare(benchmark::State& bench, const Run& run, bool has_forms) {
     bench.counters["ratio"] = recurrence / kernel;
     bench.counters["vectors_ratio"] = recurrence / vectors;
   }
+  if (products) bench.counters["of_dense"] = kernel / dense;
   double low = 1e30, high = 0;
   for (const auto& [tokens, seconds] : a_token) {
     bench.counters["us_" + std::to_string(tokens / 1024) + "k"] = seconds * 1e6;
@@ -73,14 +117,6 @@ void Compare(benchmark::State& bench, const Run& run, bool has_forms) {
     high = std::max(high, seconds);
   }
   bench.counters["spread"] = high / low;
-}
-
-std::vector<float> Normals(int64_t count, float scale) {
-  std::mt19937_64 engine(count);
-  std::normal_distribution<float> normal(0, scale);
-  std::vector<float> values(static_cast<size_t>(count));
-  for (float& value : values) value = normal(engine);
-  return values;
 }
 
 std::vector<float> LogDecays(int64_t count) {
@@ -92,7 +128,7 @@ std::vector<float> LogDecays(int64_t count) {
 int64_t ColumnBlocks(int64_t value_dim) { return (value_dim + kUnitColumns - 1) / kUnitColumns; }
 
 void DeltaRule(benchmark::State& bench, int64_t heads, int64_t key_dim, int64_t value_dim,
-               bool nats) {
+               bool nats, int64_t layer_parameters) {
   constexpr int64_t tokens = kLongest;
   int64_t offsets[] = {0, tokens};
   const float unit = 1 / std::sqrt(static_cast<float>(key_dim));
@@ -137,7 +173,7 @@ void DeltaRule(benchmark::State& bench, int64_t heads, int64_t key_dim, int64_t 
     }
     benchmark::DoNotOptimize(o.data());
   };
-  Compare(bench, run, true);
+  Compare(bench, run, true, layer_parameters);
 }
 
 struct LinearShape {
@@ -145,6 +181,7 @@ struct LinearShape {
   int64_t heads, qk_heads, key_dim, value_dim;
   DecayKind decay;
   bool bonus;
+  int64_t layer_parameters;
 };
 
 void LinearAttention(benchmark::State& bench, const LinearShape& shape) {
@@ -190,10 +227,10 @@ void LinearAttention(benchmark::State& bench, const LinearShape& shape) {
     }
     benchmark::DoNotOptimize(o.data());
   };
-  Compare(bench, run, true);
+  Compare(bench, run, true, shape.layer_parameters);
 }
 
-void Scan(benchmark::State& bench, int64_t channels) {
+void Scan(benchmark::State& bench, int64_t channels, int64_t layer_parameters) {
   constexpr int64_t tokens = kLongest;
   int64_t offsets[] = {0, tokens};
   const auto x = Normals(tokens * channels, 1), g = LogDecays(tokens * channels);
@@ -214,7 +251,7 @@ void Scan(benchmark::State& bench, int64_t channels) {
     RunScanCpu(args);
     benchmark::DoNotOptimize(o.data());
   };
-  Compare(bench, run, false);
+  Compare(bench, run, false, layer_parameters);
 }
 
 void Register(const std::string& name, const std::function<void(benchmark::State&)>& body) {
@@ -227,18 +264,18 @@ void Register(const std::string& name, const std::function<void(benchmark::State
 [[maybe_unused]] const bool registered = [] {
   for (const bool nats : {false, true}) {
     Register(nats ? "nats_l_6x128x256" : "gated_delta_net_6x128x256",
-             [nats](benchmark::State& bench) { DeltaRule(bench, 6, 128, 256, nats); });
+             [nats](benchmark::State& bench) { DeltaRule(bench, 6, 128, 256, nats, 14967052); });
   }
   constexpr auto kVector = DecayKind::kVectorPerToken;
   for (const LinearShape& shape :
-       {LinearShape{"gla_4x128x256", 4, 4, 128, 256, kVector, false},
-        {"hgrn2_8x128x128", 8, 8, 128, 128, kVector, false},
-        {"retnet_4x256x512", 4, 4, 256, 512, DecayKind::kScalarPerHead, false},
-        {"mamba2_32x128x64", 32, 1, 128, 64, DecayKind::kScalarPerToken, false},
-        {"rwkv6_4x128x256", 4, 4, 128, 256, kVector, true}}) {
+       {LinearShape{"gla_4x128x256", 4, 4, 128, 256, kVector, false, 12870400},
+        {"hgrn2_8x128x128", 8, 8, 128, 128, kVector, false, 12846080},
+        {"retnet_4x256x512", 4, 4, 256, 512, DecayKind::kScalarPerHead, false, 13107712},
+        {"mamba2_32x128x64", 32, 1, 128, 64, DecayKind::kScalarPerToken, false, 6600032},
+        {"rwkv6_4x128x256", 4, 4, 128, 256, kVector, true, 13020160}}) {
     Register(shape.name, [shape](benchmark::State& bench) { LinearAttention(bench, shape); });
   }
-  Register("hgrn_1024", [](benchmark::State& bench) { Scan(bench, 1024); });
+  Register("hgrn_1024", [](benchmark::State& bench) { Scan(bench, 1024, 12846080); });
   return true;
 }();
 
