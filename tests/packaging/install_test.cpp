@@ -33,7 +33,7 @@ Outcome Shell(const std::string& command) {
 /// Where the build's natsl_native finds LibTorch.
 constexpr const char* kTorch = NATSL_TORCH_LIBRARIES;
 
-/// Makes a module's run path lead nowhere, with a path of the same length.
+/// Makes a module's or program's run path lead nowhere, with a path of the same length.
 void BreakRunPath(const fs::path& module) {
   std::string bytes = ReadText(module);
   const std::string path = kTorch;
@@ -44,8 +44,10 @@ void BreakRunPath(const fs::path& module) {
     bytes.replace(at, path.size(), nowhere);
   }
   ASSERT_GT(found, 0U);
+  const fs::perms permissions = fs::status(module).permissions();
   fs::remove(module);
   cli::WriteText(module, bytes);
+  fs::permissions(module, permissions);
 }
 
 class InstallTest : public testing::Test {
@@ -137,6 +139,28 @@ TEST_F(InstallTest, WithoutLibTorchItSaysWhatToDo) {
   const Outcome cached = Shell(unset + "export XDG_CACHE_HOME='" + cache + "'; " +
                                Evaluate(prefix, *folder_ / "cached"));
   EXPECT_EQ(cached.status, 0) << cached.err;
+}
+
+// As a package that holds LibTorch is laid out, on a machine where the build's own isn't.
+TEST_F(InstallTest, TheTrainerRunsWithTheLibTorchBesideIt) {
+  const std::string prefix = *folder_ / "trainer";
+  fs::copy(Prefix(), prefix, fs::copy_options::recursive);
+  const fs::path bundled = prefix + "/lib/natsl-bench/libtorch";
+  fs::remove_all(bundled);
+  BreakRunPath(prefix + "/bin/natsl-train");
+  const std::string data = prefix + "/share/natsl-bench/";
+  const std::string command = fmt::format(
+      "env -i '{}/bin/natsl-train' --config '{}samples/models/tiny-gdn-hybrid/config.json' "
+      "--tokenizer '{}samples/models/tiny-gdn-hybrid' --output '{}' --steps 2 --warmup 1 "
+      "--batch-tokens 128 --context 64 --threads 1",
+      prefix, data, data, *folder_ / "trained");
+  const Outcome lost = Shell(command);
+  EXPECT_EQ(lost.status, 127);
+  EXPECT_THAT(lost.err, HasSubstr("cannot open shared object file"));
+  fs::create_directory_symlink(fs::path(kTorch).parent_path().parent_path(), bundled);
+  const Outcome trained = Shell(command);
+  EXPECT_EQ(trained.status, 0) << trained.err;
+  EXPECT_THAT(trained.out, HasSubstr("step 2 of 2, loss "));
 }
 
 TEST_F(InstallTest, ThePackageUnpacksAndRuns) {
