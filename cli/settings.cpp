@@ -73,9 +73,12 @@ std::vector<std::string> ExpandSettingsFile(const std::vector<std::string>& argu
     if (Given(typed, option) || value.is_null()) continue;
     if (value.is_boolean()) {
       if (value.get<bool>()) expanded.push_back(option);
+    } else if (const std::string text = ArgumentText(value, fmt::format("{}: \"{}\"", file, key));
+               text.empty()) {
+      expanded.insert(expanded.end(), {option, text});
     } else {
-      expanded.push_back(option);
-      expanded.push_back(ArgumentText(value, fmt::format("{}: \"{}\"", file, key)));
+      // One argument: what the option doesn't take is its own fault then, not the next one's.
+      expanded.push_back(option + "=" + text);
     }
     from_file.insert(key);
   }

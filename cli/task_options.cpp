@@ -1,6 +1,7 @@
 #include "cli/task_options.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 
 #include "cli/checks/number_checks.h"
@@ -18,7 +19,8 @@ constexpr uint64_t kSampleSeed = 1234;
 
 std::set<std::string> ReadIds(const std::string& file) {
   std::set<std::string> ids;
-  const std::string content = core::ReadFile(file, ErrorCode::kUsage);
+  std::string content = core::ReadFile(file, ErrorCode::kUsage);
+  if (content.starts_with("\xEF\xBB\xBF")) content.erase(0, 3);
   for (size_t begin = 0; begin < content.size();) {
     size_t end = content.find('\n', begin);
     if (end == std::string::npos) end = content.size();
@@ -29,6 +31,39 @@ std::set<std::string> ReadIds(const std::string& file) {
   }
   if (ids.empty()) throw UsageError("{}: holds no ids (one a line expected)", file);
   return ids;
+}
+
+/// "piqa:12" where piqa isn't among the tasks: an id of another one's list.
+bool IsOfAnotherTask(const std::string& id, const std::vector<evaluators::SelectedTask>& tasks) {
+  const std::string name = id.substr(0, id.find(':'));
+  const auto names = [&](const auto& task) { return task.name == name; };
+  if (name == id || std::ranges::any_of(tasks, names)) return false;
+  const std::string entry = name.substr(0, name.find('@'));
+  return std::ranges::any_of(tasks::Tasks(), [&](const auto& task) { return task.name == entry; });
+}
+
+/// A misspelt id would leave its document out and nobody would know.
+void RequireAllFound(std::set<std::string> ids, const std::vector<evaluators::SelectedTask>& tasks,
+                     const std::string& file) {
+  const size_t asked = ids.size();
+  for (const evaluators::SelectedTask& task : tasks) {
+    for (const int64_t index : task.documents) {
+      const std::string id = task.task->Requests(index).id;
+      ids.erase(id);
+      ids.erase(task.name + ":" + id);
+    }
+  }
+  std::erase_if(ids, [&](const std::string& id) { return IsOfAnotherTask(id, tasks); });
+  if (ids.empty()) return;
+  constexpr size_t kShown = 5;
+  std::string shown;
+  size_t count = 0;
+  for (const std::string& id : ids) {
+    if (++count > kShown) break;
+    shown += (shown.empty() ? "" : ", ") + id;
+  }
+  throw UsageError("{}: {} of {} ids are of no document of the tasks: {}{}", file, ids.size(),
+                   asked, shown, ids.size() > kShown ? ", ..." : "");
 }
 
 /// The task, loaded; an error says which one, once.
@@ -121,6 +156,7 @@ std::vector<evaluators::SelectedTask> LoadTasks(
     task.num_fewshot = selection.num_fewshot.value_or(0);
     selected.push_back(std::move(task));
   }
+  if (subset.ids) RequireAllFound(*subset.ids, selected, selection.ids);
   return selected;
 }
 

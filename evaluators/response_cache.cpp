@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "core/error.h"
 #include "core/hash.h"
 #include "evaluators/request_plan.h"
 #include "evaluators/response_codec.h"
@@ -10,6 +11,16 @@ namespace natsl::evaluators {
 
 ResponseCache::ResponseCache(const std::filesystem::path& file, const std::string& scope)
     : database_(file), scope_(core::Sha256Hex(scope)) {
+  {
+    Statement others = database_.Prepare(
+        "SELECT name FROM sqlite_master WHERE name != 'responses' AND name NOT LIKE 'sqlite!_%' "
+        "ESCAPE '!'");
+    if (others.Step()) {
+      throw UsageError(
+          "{}: is a database of something else (it holds \"{}\"); give a file of its own",
+          file.string(), others.Bytes(0));
+    }
+  }
   database_.Execute(
       "CREATE TABLE IF NOT EXISTS responses (key TEXT PRIMARY KEY, answer BLOB NOT NULL)"
       " WITHOUT ROWID");

@@ -32,6 +32,11 @@ void RequirePool(const std::string& task, int64_t needed, int64_t found, const c
 
 }  // namespace
 
+void RefuseFewShot(const std::string& task, const FewShotOptions& options) {
+  if (options.count.value_or(0) == 0) return;
+  throw UsageError("task {}: the protocol has no few-shot examples; leave --num-fewshot out", task);
+}
+
 FewShotDraw DrawFewShot(const std::string& task, const FewShotSizes& sizes,
                         const FewShotOptions& options,
                         const std::function<bool(int64_t, int64_t)>& same) {

@@ -10,6 +10,10 @@
 
 namespace natsl::tasks {
 
+/// For protocols without examples: throws Error (usage) where some are asked for, as a report would
+/// count examples that nobody was shown.
+void RefuseFewShot(const std::string& task, const FewShotOptions& options);
+
 /// The examples of every evaluated document, as indices into the pool, in the order shown.
 struct FewShotDraw {
   std::vector<std::vector<int32_t>> examples;  ///< [documents]; each of the asked-for count

@@ -8,6 +8,7 @@
 #include "core/cast.h"
 #include "core/hash.h"
 #include "core/json.h"
+#include "tasks/few_shot.h"
 #include "tasks/parameters.h"
 
 namespace natsl::tasks::extrapolation {
@@ -85,6 +86,7 @@ class ExtrapolationTask final : public Task {
  public:
   ExtrapolationTask(const Corpus& corpus, const DataSource& data, const TaskOptions& options)
       : card_(MakeCard(corpus)), packed_(corpus.packed) {
+    RefuseFewShot(card_.name, options.few_shot);
     const Parameters parameters(card_.name, options,
                                 {"length", "bucket", "windows", "text", "field"});
     length_ = parameters.Count("length", 2).value_or(20480);

@@ -5,6 +5,7 @@
 
 #include "core/cast.h"
 #include "core/json.h"
+#include "tasks/few_shot.h"
 #include "tasks/metrics/longbench.h"
 #include "tasks/parameters.h"
 
@@ -47,6 +48,7 @@ class LongBenchTask final : public Task {
         dataset_(dataset),
         e_(e),
         metric_(metrics::LongBenchMetricOf(dataset.name)) {
+    RefuseFewShot(card_.name, options.few_shot);
     const Parameters parameters(card_.name, options, {"max_length"});
     max_length_ = parameters.Count("max_length", 2);
     // Without its tables a Chinese metric says so before anything is run.

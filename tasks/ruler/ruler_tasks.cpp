@@ -8,6 +8,7 @@
 #include "core/cast.h"
 #include "core/hash.h"
 #include "core/json.h"
+#include "tasks/few_shot.h"
 #include "tasks/metrics/ruler.h"
 #include "tasks/parameters.h"
 #include "tasks/ruler/fitting.h"
@@ -239,6 +240,7 @@ class RulerTask final : public Task {
  public:
   RulerTask(const Variant& variant, const DataSource& data, const TaskOptions& options)
       : card_(MakeCard(variant)), variant_(variant) {
+    RefuseFewShot(card_.name, options.few_shot);
     const Parameters parameters(card_.name, options, {"length", "samples", "essay", "fit", "file"});
     target_length_ = parameters.Count("length").value_or(4096);
     const int64_t samples = std::min(parameters.Count("samples").value_or(500),

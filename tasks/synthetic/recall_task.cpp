@@ -6,6 +6,7 @@
 #include "core/json.h"
 #include "core/threads.h"
 #include "core/utf8.h"
+#include "tasks/few_shot.h"
 #include "tasks/length_search.h"
 #include "tasks/parameters.h"
 #include "tasks/synthetic/recall.h"
@@ -109,6 +110,7 @@ std::vector<Document> FitDocuments(const std::string& task, int64_t length, int6
 class MqarTask final : public Task {
  public:
   explicit MqarTask(const TaskOptions& options) {
+    RefuseFewShot(card_.name, options.few_shot);
     const Parameters parameters(card_.name, options, {"pairs", "queries", "samples", "length"});
     const auto given_pairs = parameters.Count("pairs");
     const int64_t pairs = given_pairs.value_or(64);
@@ -202,6 +204,7 @@ class MqarTask final : public Task {
 class PhonebookTask final : public Task {
  public:
   explicit PhonebookTask(const TaskOptions& options) {
+    RefuseFewShot(card_.name, options.few_shot);
     const Parameters parameters(card_.name, options, {"entries", "samples", "length"});
     const auto given_entries = parameters.Count("entries", 3);
     const int64_t entries = given_entries.value_or(50);

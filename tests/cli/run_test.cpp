@@ -96,6 +96,50 @@ TEST_F(RunTest, TheSameModelByAnotherPathIsTheSame) {
   EXPECT_EQ(RunProgram(arguments).status, 2);
 }
 
+// What is left out without a word is missed by nobody.
+TEST_F(RunTest, IdsThatAreOfNoDocumentAreNamed) {
+  Prepare(4, "{}");
+  const auto with = [&](const std::string& ids, const std::string& output) {
+    WriteText(folder_ / "ids.txt", ids);
+    return RunProgram(Arguments(output, {"--ids", folder_ / "ids.txt"}));
+  };
+  const Outcome right = with(
+      "\xEF\xBB\xBF"
+      "0\r\npiqa:3\nboolq:7\n",
+      "right");
+  EXPECT_EQ(right.status, 0) << right.err;
+  EXPECT_EQ(Results("right")["natsl_bench"]["tasks"][0]["subset"], "2 of 4 by id");
+  const Outcome wrong = with("0\n3O\npiqa:9\n", "wrong");
+  EXPECT_EQ(wrong.status, 2);
+  EXPECT_NE(wrong.err.find("2 of 3 ids are of no document of the tasks: 3O, piqa:9\n"),
+            std::string::npos)
+      << wrong.err;
+  EXPECT_FALSE(fs::exists(folder_ / "wrong"));
+}
+
+TEST_F(RunTest, ASettingOfTheWrongKindIsItsOwnFault) {
+  Prepare(4, "{}");
+  const auto with = [&](const std::string& settings) {
+    WriteText(folder_ / "settings.json", settings);
+    return RunProgram(Arguments("kind", {"--settings", folder_ / "settings.json"})).err;
+  };
+  EXPECT_NE(with(R"({"limit": true, "seed": 3})").find("--limit"), std::string::npos);
+  EXPECT_NE(with(R"({"overwrite": "maybe", "seed": 3})").find("overwrite"), std::string::npos);
+  EXPECT_NE(with(R"({"limit": "x"})").find("--limit: x is not a whole number"), std::string::npos);
+  EXPECT_EQ(with(R"({"limit": 2, "bos": "never", "overwrite": true})"), "");
+}
+
+TEST_F(RunTest, ACacheIsAFileOfItsOwn) {
+  Prepare(4, "{}");
+  ASSERT_EQ(RunProgram(Arguments("a")).status, 0);
+  const std::string journal = folder_ / "a/journal.sqlite";
+  const std::string before = ReadText(journal);
+  const Outcome outcome = RunProgram(Arguments("b", {"--cache", journal}));
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_NE(outcome.err.find("is a database of something else"), std::string::npos) << outcome.err;
+  EXPECT_EQ(ReadText(journal), before);
+}
+
 TEST_F(RunTest, FewShotPoolWithoutANumberIsRefused) {
   Prepare(10, "{}");
   const Outcome outcome = RunProgram(Arguments("a", {"--fewshot-from", "first:3"}));

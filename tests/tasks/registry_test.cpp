@@ -92,6 +92,24 @@ TEST(NearestNamesTest, EditDistance) {
   EXPECT_EQ(EditDistance("same", "same"), 0);
 }
 
+/// A report would count examples that nobody was shown.
+TEST(Registry, TasksWithoutExamplesRefuseThem) {
+  TaskOptions options;
+  options.few_shot.count = 2;
+  const DataSource data(testing::SamplesFolder());
+  for (const char* name : {"mqar", "phonebook", "ruler_vt", "ruler_niah_single_1",
+                           "longbench_qasper", "extrapolation_pg19", "fda", "squad_completion"}) {
+    try {
+      FindTask(name).load(data, options);
+      ADD_FAILURE() << name;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kUsage) << name;
+      EXPECT_NE(std::string(error.what()).find("no few-shot examples"), std::string::npos)
+          << error.what();
+    }
+  }
+}
+
 /// Every task of these folders runs on the documents the repository ships.
 class SampleDataTest : public ::testing::TestWithParam<const char*> {};
 
