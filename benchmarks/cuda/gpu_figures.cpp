@@ -45,7 +45,8 @@ double Milliseconds(Session& session, const std::function<void()>& body) {
 
 double Median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
+  const size_t middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
 // Nanoseconds and launches by kernel, filled by CUPTI.
