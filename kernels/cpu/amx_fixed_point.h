@@ -175,46 +175,30 @@ struct alignas(64) Sums {
   int32_t by_weight[kDigits][kBlockRows * kLanes];
 };
 
-/// Where vector instructions may stand between a block's products: that many calls of `between`.
-constexpr int kSlots = 6;
-
-/// Block row i of `left` times block column j of `right`. Between its first products it calls
-/// between(0) .. between(kSlots - 1).
-template <typename Between>
+/// Block row i of `left` times block column j of `right`.
 __attribute__((always_inline)) inline void MultiplyBlock(const Operand& left, const Operand& right,
-                                                         int64_t i, int64_t j, Sums& sums,
-                                                         const Between& between) {
+                                                         int64_t i, int64_t j, Sums& sums) {
   const int8_t* a = left.At(i, 0);
   const int8_t* b = right.At(j, 0);
   __asm__ volatile("" ::: "memory");  // the operands are written before tiles read them
   _tile_zero(0);
   _tile_zero(1);
   _tile_zero(2);
-  const auto multiply = [&](const auto& slot) __attribute__((always_inline)) {
+  for (int64_t d = 0; d < left.depth; ++d) {
     _tile_loadd(3, a, 64);
     _tile_loadd(6, b, 64);
     _tile_dpbssd(0, 3, 6);
-    slot(0);
     _tile_loadd(7, b + kTile, 64);
     _tile_dpbssd(1, 3, 7);
-    slot(1);
     _tile_loadd(4, a + kTile, 64);
     _tile_dpbssd(2, 4, 7);
-    slot(2);
     _tile_dpbssd(1, 4, 6);
-    slot(3);
     _tile_loadd(7, b + 2 * kTile, 64);
     _tile_dpbssd(2, 3, 7);
-    slot(4);
     _tile_loadd(5, a + 2 * kTile, 64);
     _tile_dpbssd(2, 5, 6);
-    slot(5);
-  };
-  multiply(between);
-  for (int64_t d = 1; d < left.depth; ++d) {
     a += kBlock;
     b += kBlock;
-    multiply([](int) {});
   }
   _tile_stored(0, sums.by_weight[0], 64);
   _tile_stored(1, sums.by_weight[1], 64);

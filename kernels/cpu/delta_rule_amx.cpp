@@ -195,24 +195,20 @@ class DeltaTiles {
     const float *const beta = beta_, *const k_read = k_read_, *const solved = inverse_units_;
     std::fill_n(values + tokens * kPanel, (kChunk - tokens) * kPanel, 0.0f);
     PanelSizes residual_sizes, update_sizes, decayed_sizes;
+    PackPanel(state, padded, SizesOf(state), state_, state_units_);
     MultiplyPanel(
-        k_, state_, state_units_, tokens, padded, residual_sizes,
-        [&](int64_t j) {
-          return Packers{{state, SizesOf(state), j, state_, state_units_}, {}};
-        },
-        [=](int64_t t, int64_t c, __m512 x) __attribute__((always_inline)) {
+        k_, state_, state_units_, tokens, padded,
+        residual_sizes, [=](int64_t t, int64_t c, __m512 x) __attribute__((always_inline)) {
           const __m512 value = Load(v + t * v_stride + c, t < rows ? columns - c : 0);
           x = _mm512_mul_ps(x, _mm512_set1_ps(k_read[t]));
           x = _mm512_fmadd_ps(value, _mm512_set1_ps(beta[t]), x);
           _mm512_store_ps(values + t * kPanel + c, x);
           return x;
         });
+    PackPanel(values_, padded, residual_sizes, residuals_, token_units_);
     MultiplyPanel(
-        inverse_, residuals_, token_units_, tokens, padded, update_sizes,
-        [&](int64_t j) {
-          return Packers{{values_, residual_sizes, j, residuals_, token_units_}, {}};
-        },
-        [=](int64_t t, int64_t c, __m512 x) __attribute__((always_inline)) {
+        inverse_, residuals_, token_units_, tokens, padded,
+        update_sizes, [=](int64_t t, int64_t c, __m512 x) __attribute__((always_inline)) {
           x = _mm512_mul_ps(x, _mm512_set1_ps(solved[t]));
           _mm512_store_ps(values + t * kPanel + c, x);
           return x;
@@ -236,15 +232,10 @@ class DeltaTiles {
     const OutputTerms terms = {q_,      read,       scores_,       updates_,
                                q_read_, read_units, scores_units_, token_units_};
     if (PastOnly()) {
-      WriteOutput<false>(
-          terms, rows, columns, upcoming, [](int64_t) { return Packers(); }, o, width);
+      WriteOutput<false>(terms, rows, columns, upcoming, o, width);
     } else {
-      WriteOutput<true>(
-          terms, rows, columns, upcoming,
-          [&](int64_t j) {
-            return Packers{{values_, update_sizes, j, updates_, token_units_}, {}};
-          },
-          o, width);
+      PackPanel(values_, padded, update_sizes, updates_, token_units_);
+      WriteOutput<true>(terms, rows, columns, upcoming, o, width);
     }
     if (drop) {
       std::fill_n(factors_, width_, args_.decay_over_softmax_chunks ? past_decay_ * total_ : 1);
@@ -253,12 +244,10 @@ class DeltaTiles {
     }
     ScalePanel(values_, tokens, tail_, values_, decayed_sizes);
     const __m512 total = _mm512_set1_ps(total_);
+    PackPanel(values_, padded, decayed_sizes, decayed_updates_, decayed_units_);
     MultiplyPanel(
-        keys_.rows_of_channels, decayed_updates_, decayed_units_, width_, padded, SizesOf(state),
-        [&](int64_t j) {
-          return Packers{{values_, decayed_sizes, j, decayed_updates_, decayed_units_}, {}};
-        },
-        [=](int64_t i, int64_t c, __m512 x) __attribute__((always_inline)) {
+        keys_.rows_of_channels, decayed_updates_, decayed_units_, width_, padded,
+        SizesOf(state), [=](int64_t i, int64_t c, __m512 x) __attribute__((always_inline)) {
           float* const cell = state + i * kPanel + c;
           x = _mm512_fmadd_ps(total, _mm512_load_ps(cell), x);
           _mm512_store_ps(cell, x);

@@ -154,13 +154,9 @@ class LinearTiles {
     LoadPanel(v, args_.v_stride, rows, kChunk, columns, panel_, sizes);
     const OutputTerms terms = {q_,      state_,       scores_,       values_,
                                q_read_, state_units_, scores_units_, values_units_};
-    WriteOutput<true>(
-        terms, rows, columns, upcoming,
-        [&](int64_t j) {
-          return Packers{{state, SizesOf(state), j, state_, state_units_},
-                         {panel_, sizes, j, values_, values_units_}};
-        },
-        o, width);
+    PackPanel(state, padded, SizesOf(state), state_, state_units_);
+    PackPanel(panel_, padded, sizes, values_, values_units_);
+    WriteOutput<true>(terms, rows, columns, upcoming, o, width);
     // Copies, which the compiler knows no store changes.
     const float *const total = total_, *const channel_units = channel_units_;
     const auto update = [=](int64_t i, int64_t c, __m512 x) __attribute__((always_inline)) {
@@ -171,18 +167,14 @@ class LinearTiles {
       return x;
     };
     if (vector_) {
-      MultiplyPanel(
-          keys_.rows_of_channels, values_, values_units_, width_, padded, SizesOf(state),
-          [](int64_t) { return Packers(); }, update);
+      MultiplyPanel(keys_.rows_of_channels, values_, values_units_, width_, padded, SizesOf(state),
+                    update);
       return;
     }
     ScalePanel(panel_, tokens, tail_, panel_, decayed_sizes);
-    MultiplyPanel(
-        keys_.rows_of_channels, decayed_values_, decayed_units_, width_, padded, SizesOf(state),
-        [&](int64_t j) {
-          return Packers{{panel_, decayed_sizes, j, decayed_values_, decayed_units_}, {}};
-        },
-        update);
+    PackPanel(panel_, padded, decayed_sizes, decayed_values_, decayed_units_);
+    MultiplyPanel(keys_.rows_of_channels, decayed_values_, decayed_units_, width_, padded,
+                  SizesOf(state), update);
   }
 
  private:
@@ -296,7 +288,7 @@ class LinearTiles {
     keys_.LoadColumns(to_end_ + start * width_, width_, half, half, width_, width_);
     const float* const q_units = q_units_;
     float* const scores = qk_ + (start + half) * kChunk + start;
-    MultiplyBlocks(
+    Multiply(
         q_levels_, keys_.columns, keys_.units, later,
         half, [=](int64_t i, int64_t c, __m512 x) __attribute__((always_inline)) {
           _mm512_store_ps(scores + i * kChunk + c, _mm512_mul_ps(x, _mm512_set1_ps(q_units[i])));
