@@ -18,5 +18,5 @@ add_custom_target(natsl_commit
           -P ${CMAKE_SOURCE_DIR}/cmake/WriteCommit.cmake
   BYPRODUCTS ${commit_source} VERBATIM)
 target_sources(natsl_cli PRIVATE ${commit_source})
-set_source_files_properties(${commit_source} PROPERTIES GENERATED ON)
+set_source_files_properties(${commit_source} PROPERTIES GENERATED ON SKIP_UNITY_BUILD_INCLUSION ON)
 add_dependencies(natsl_cli natsl_commit)

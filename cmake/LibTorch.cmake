@@ -29,6 +29,8 @@ target_link_libraries(natsl::torch_cpu INTERFACE natsl::c10)
 target_link_options(natsl::torch_cpu INTERFACE -Wl,--allow-shlib-undefined)
 target_include_directories(natsl::torch_cpu SYSTEM INTERFACE
   ${torch_include} ${torch_include}/torch/csrc/api/include)
+# Its headers then include the operators they use, not all of them.
+target_compile_definitions(natsl::torch_cpu INTERFACE AT_PER_OPERATOR_HEADERS)
 
 # LibTorch's include folder holds a copy of fmt's headers (another version than the system's): the
 # folder NATSL_FMT_FIRST, which users of LibTorch put in front, makes <fmt/...> the system's again.

@@ -6,6 +6,8 @@
 
 namespace natsl::core {
 
+inline constexpr int64_t kNsPerMs = 1'000'000;
+
 class Clock {
  public:
   virtual ~Clock() = default;

@@ -40,14 +40,14 @@ bool IsLogProb(const std::string& aggregation) {
 }
 
 /// Per-document differences whose mean is the effect.
-struct Differences {
+struct PairedDifferences {
   std::vector<double> values;
   bool binary = true;
   std::vector<std::string> lost, won;
 };
 
-Differences Pair(const StoredMetric& base, const StoredMetric& changed) {
-  Differences out;
+PairedDifferences Pair(const StoredMetric& base, const StoredMetric& changed) {
+  PairedDifferences out;
   const bool log_prob = IsLogProb(base.aggregation);
   const double sign = log_prob || base.higher_is_better ? 1 : -1;
   double count = 0;
@@ -106,7 +106,7 @@ MetricComparison CompareMetric(const StoredMetric& base, const StoredMetric& cha
   row.reason =
       base.has_value && changed.has_value ? PairingProblem(base, changed) : "a run has no value";
   if (!row.reason.empty()) return row;
-  Differences differences = Pair(base, changed);
+  PairedDifferences differences = Pair(base, changed);
   row.pairs = core::Size(differences.values);
   row.unit = base.aggregation == "perplexity" ? "nats a document"
              : IsLogProb(base.aggregation)    ? "nats a unit"

@@ -14,18 +14,18 @@ using latency::CanaryRates;
 using latency::LatencyRecord;
 using latency::Measurement;
 
-LatencyCell Text(std::string text) { return {std::move(text), std::nullopt}; }
+LatencyCell TextCell(std::string text) { return {std::move(text), std::nullopt}; }
 
-LatencyCell Number(double value, NumberFormat format, int digits = 4) {
+LatencyCell NumberCell(double value, NumberFormat format, int digits = 4) {
   return {FormatNumber(value, format, digits), value};
 }
 
-LatencyCell Number(const std::optional<double>& value, NumberFormat format, int digits = 4) {
-  return value ? Number(*value, format, digits) : Text("");
+LatencyCell NumberCell(const std::optional<double>& value, NumberFormat format, int digits = 4) {
+  return value ? NumberCell(*value, format, digits) : TextCell("");
 }
 
 LatencyCell Bytes(const std::optional<int64_t>& bytes) {
-  return bytes ? Number(static_cast<double>(*bytes), NumberFormat::kBytes) : Text("");
+  return bytes ? NumberCell(static_cast<double>(*bytes), NumberFormat::kBytes) : TextCell("");
 }
 
 std::string Range(const std::optional<double>& low, const std::optional<double>& high,
@@ -37,7 +37,7 @@ std::string Range(const std::optional<double>& low, const std::optional<double>&
 LatencyCell PassTokens(const Measurement& m) {
   const int64_t tokens = m.memory.pass_tokens;
   return tokens > 0 ? LatencyCell{fmt::format("{}", tokens), static_cast<double>(tokens)}
-                    : Text("");
+                    : TextCell("");
 }
 
 std::string Joined(const std::vector<std::string>& lines) {
@@ -91,21 +91,21 @@ LatencyTable TimesTable(const LatencyRecord& record) {
   for (const Measurement& m : record.measurements) {
     const double rate = TokenRate(m, m.summary.median);
     table.rows.push_back(
-        {Text(Name(m.point)),
-         Text(VariantOf(record, m.variant).label),
-         Number(m.summary.median, kTime),
-         Text(Range(m.summary.low, m.summary.high, kTime)),
-         Number(m.summary.minimum, kTime),
-         Number(m.summary.p90, kTime),
-         Number(m.summary.p99, kTime),
-         Number(m.summary.maximum, kTime),
-         Number(m.cold_seconds, kTime),
+        {TextCell(Name(m.point)),
+         TextCell(VariantOf(record, m.variant).label),
+         NumberCell(m.summary.median, kTime),
+         TextCell(Range(m.summary.low, m.summary.high, kTime)),
+         NumberCell(m.summary.minimum, kTime),
+         NumberCell(m.summary.p90, kTime),
+         NumberCell(m.summary.p99, kTime),
+         NumberCell(m.summary.maximum, kTime),
+         NumberCell(m.cold_seconds, kTime),
          {fmt::format("{}", m.summary.count), static_cast<double>(m.summary.count)},
-         Text(m.stopped_because),
-         rate > 0 ? Number(rate, NumberFormat::kPlain) : Text(""),
-         Number(m.step_summary.p90, kTime),
-         Number(m.step_summary.p99, kTime),
-         Text(Joined(m.labels))});
+         TextCell(m.stopped_because),
+         rate > 0 ? NumberCell(rate, NumberFormat::kPlain) : TextCell(""),
+         NumberCell(m.step_summary.p90, kTime),
+         NumberCell(m.step_summary.p99, kTime),
+         TextCell(Joined(m.labels))});
   }
   return table;
 }
@@ -119,15 +119,15 @@ LatencyTable RooflineTable(const LatencyRecord& record) {
     if (!(roofline.flops > 0)) continue;
     const bool known = roofline.compute_share && roofline.bandwidth_share;
     table.rows.push_back(
-        {Text(Name(m.point)), Text(VariantOf(record, m.variant).label),
-         Number(roofline.flops * 1e-9, NumberFormat::kPlain),
-         Number(roofline.bytes, NumberFormat::kBytes),
-         Number(roofline.limit_seconds, NumberFormat::kSeconds),
-         Number(roofline.compute_share, NumberFormat::kPercent, 3),
-         Number(roofline.bandwidth_share, NumberFormat::kPercent, 3),
-         Text(!known                                                ? roofline.absent
-              : *roofline.compute_share > *roofline.bandwidth_share ? "compute"
-                                                                    : "bandwidth")});
+        {TextCell(Name(m.point)), TextCell(VariantOf(record, m.variant).label),
+         NumberCell(roofline.flops * 1e-9, NumberFormat::kPlain),
+         NumberCell(roofline.bytes, NumberFormat::kBytes),
+         NumberCell(roofline.limit_seconds, NumberFormat::kSeconds),
+         NumberCell(roofline.compute_share, NumberFormat::kPercent, 3),
+         NumberCell(roofline.bandwidth_share, NumberFormat::kPercent, 3),
+         TextCell(!known                                                ? roofline.absent
+                  : *roofline.compute_share > *roofline.bandwidth_share ? "compute"
+                                                                        : "bandwidth")});
   }
   return table;
 }
@@ -138,12 +138,12 @@ LatencyTable MemoryTable(const LatencyRecord& record) {
                      {}};
   for (const Measurement& m : record.measurements) {
     if (m.point.phase == latency::Phase::kTokenize) continue;
-    table.rows.push_back({Text(Name(m.point)), Text(VariantOf(record, m.variant).label),
+    table.rows.push_back({TextCell(Name(m.point)), TextCell(VariantOf(record, m.variant).label),
                           Bytes(m.memory.weights_bytes), Bytes(m.memory.kv_bytes),
                           Bytes(m.memory.recurrent_bytes), Bytes(m.memory.convolution_bytes),
                           Bytes(m.memory.activations_bytes), Bytes(m.memory.peak_bytes),
-                          Number(m.memory.state_bytes_per_token, NumberFormat::kBytes),
-                          PassTokens(m), Text(m.memory.source)});
+                          NumberCell(m.memory.state_bytes_per_token, NumberFormat::kBytes),
+                          PassTokens(m), TextCell(m.memory.source)});
   }
   return table;
 }
@@ -151,10 +151,10 @@ LatencyTable MemoryTable(const LatencyRecord& record) {
 LatencyTable SpeedUpTable(const LatencyRecord& record) {
   LatencyTable table{{"Test", "Variant", "Baseline", "Speed-up", "95 % interval"}, {}};
   for (const latency::SpeedUp& s : record.speed_ups) {
-    table.rows.push_back({Text(Name(s.point)), Text(VariantOf(record, s.variant).label),
-                          Text(VariantOf(record, s.baseline).label),
-                          Number(s.ratio, NumberFormat::kMultiple),
-                          Text(Range(s.low, s.high, NumberFormat::kMultiple))});
+    table.rows.push_back({TextCell(Name(s.point)), TextCell(VariantOf(record, s.variant).label),
+                          TextCell(VariantOf(record, s.baseline).label),
+                          NumberCell(s.ratio, NumberFormat::kMultiple),
+                          TextCell(Range(s.low, s.high, NumberFormat::kMultiple))});
   }
   return table;
 }
@@ -165,21 +165,21 @@ LatencyTable GrowthTable(const LatencyRecord& record) {
                      {}};
   for (const latency::LengthFit& fit : record.fits) {
     const auto part = [&](double value) {
-      return fit.valid ? Number(value, NumberFormat::kSeconds, 3) : Text("");
+      return fit.valid ? NumberCell(value, NumberFormat::kSeconds, 3) : TextCell("");
     };
     table.rows.push_back(
-        {Text(Name(fit.phase)),
+        {TextCell(Name(fit.phase)),
          {fmt::format("{}", fit.batch), static_cast<double>(fit.batch)},
-         Text(VariantOf(record, fit.variant).label),
+         TextCell(VariantOf(record, fit.variant).label),
          part(fit.a),
          part(fit.b),
          part(fit.c),
-         fit.valid ? Number(fit.largest_error, NumberFormat::kPercent, 3) : Text(""),
-         Number(fit.exponent, NumberFormat::kPlain),
-         Text(Range(fit.exponent_low, fit.exponent_high, NumberFormat::kPlain)),
-         Text(fit.exponent ? fmt::format("{} from {} on", fit.exponent_points,
-                                         latency::FormatLength(fit.exponent_from))
-                           : "")});
+         fit.valid ? NumberCell(fit.largest_error, NumberFormat::kPercent, 3) : TextCell(""),
+         NumberCell(fit.exponent, NumberFormat::kPlain),
+         TextCell(Range(fit.exponent_low, fit.exponent_high, NumberFormat::kPlain)),
+         TextCell(fit.exponent ? fmt::format("{} from {} on", fit.exponent_points,
+                                             latency::FormatLength(fit.exponent_from))
+                               : "")});
   }
   return table;
 }
@@ -187,11 +187,11 @@ LatencyTable GrowthTable(const LatencyRecord& record) {
 LatencyTable CrossoverTable(const LatencyRecord& record) {
   LatencyTable table{{"Phase", "Batch", "Variant", "Baseline", "Faster"}, {}};
   for (const latency::Crossover& c : record.crossovers) {
-    table.rows.push_back({Text(Name(c.phase)),
+    table.rows.push_back({TextCell(Name(c.phase)),
                           {fmt::format("{}", c.batch), static_cast<double>(c.batch)},
-                          Text(VariantOf(record, c.variant).label),
-                          Text(VariantOf(record, c.baseline).label),
-                          Text(c.text)});
+                          TextCell(VariantOf(record, c.variant).label),
+                          TextCell(VariantOf(record, c.baseline).label),
+                          TextCell(c.text)});
   }
   return table;
 }
@@ -213,11 +213,11 @@ LatencyTable ShareTable(const LatencyRecord& record) {
       }
       const double share =
           static_cast<double>(softmax) / static_cast<double>(std::max<int64_t>(1, chunks));
-      table.rows.push_back({Text(Name(m.point)),
-                            Text(VariantOf(record, m.variant).label),
+      table.rows.push_back({TextCell(Name(m.point)),
+                            TextCell(VariantOf(record, m.variant).label),
                             {fmt::format("{}", layer), static_cast<double>(layer)},
                             {fmt::format("{:.3f}", share), share},
-                            Text(each)});
+                            TextCell(each)});
     }
   }
   return table;
@@ -230,13 +230,13 @@ LatencyTable GpuTable(const LatencyRecord& record) {
   for (const Measurement& m : record.measurements) {
     if (!m.gpu) continue;
     table.rows.push_back(
-        {Text(Name(m.point)), Text(VariantOf(record, m.variant).label),
-         Text(fmt::format("{:.0f} MHz", m.gpu->sm_mhz)),
-         Text(fmt::format("{:.0f} MHz", m.gpu->memory_mhz)),
-         Text(fmt::format("{:.0f} W", m.gpu->watts)),
-         Text(fmt::format("{:.0f} °C", m.gpu->celsius)),
-         Text(m.gpu->joules_per_token ? fmt::format("{:.3g} J", *m.gpu->joules_per_token) : ""),
-         Text(Joined(m.gpu->throttle_reasons))});
+        {TextCell(Name(m.point)), TextCell(VariantOf(record, m.variant).label),
+         TextCell(fmt::format("{:.0f} MHz", m.gpu->sm_mhz)),
+         TextCell(fmt::format("{:.0f} MHz", m.gpu->memory_mhz)),
+         TextCell(fmt::format("{:.0f} W", m.gpu->watts)),
+         TextCell(fmt::format("{:.0f} °C", m.gpu->celsius)),
+         TextCell(m.gpu->joules_per_token ? fmt::format("{:.3g} J", *m.gpu->joules_per_token) : ""),
+         TextCell(Joined(m.gpu->throttle_reasons))});
   }
   return table;
 }

@@ -191,8 +191,8 @@ nlohmann::ordered_json RecordJson(const RunRecord& record) {
 
 namespace {
 
-Json Setting(const RunRecord& record, const std::string& name) {
-  for (const reports::Setting& setting : record.settings) {
+Json SettingValue(const RunRecord& record, const std::string& name) {
+  for (const Setting& setting : record.settings) {
     if (setting.name == name) return ParseOwn(setting.value_json);
   }
   return nullptr;
@@ -207,10 +207,10 @@ Json RunConfig(const RunRecord& record) {
   json["model_num_parameters"] = record.model.parameters;
   json["model_dtype"] = record.model.dtype;
   json["device"] = record.model.device;
-  json["limit"] = Setting(record, "limit");
+  json["limit"] = SettingValue(record, "limit");
   json["bootstrap_iters"] = 100000;
   json["gen_kwargs"] = Json::object();
-  json["fewshot_seed"] = Setting(record, "seed");
+  json["fewshot_seed"] = SettingValue(record, "seed");
   return json;
 }
 

@@ -11,7 +11,7 @@ namespace {
 using core::Json;
 using core::JsonObject;
 
-StoredTask ReadTask(const JsonObject& json) {
+StoredTask ReadStoredTask(const JsonObject& json) {
   StoredTask task;
   task.name = json.String("name");
   for (const char* key : {"protocol", "version", "num_fewshot", "data_sha256", "split"}) {
@@ -83,7 +83,7 @@ StoredRun ReadRunFolder(const std::filesystem::path& folder) {
     run.folder = folder.string();
     run.model = own.Object("model").String("name");
     for (const Json& entry : own.At("tasks")) {
-      StoredTask task = ReadTask(JsonObject(entry, file.string(), ErrorCode::kData));
+      StoredTask task = ReadStoredTask(JsonObject(entry, file.string(), ErrorCode::kData));
       ReadSamples(folder / SamplesFileName(task.name), task);
       run.tasks.push_back(std::move(task));
     }

@@ -8,7 +8,7 @@
 namespace natsl::reports {
 namespace {
 
-std::string Short(const std::string& hash) { return hash.empty() ? "none" : hash.substr(0, 16); }
+std::string HashText(const std::string& hash) { return hash.empty() ? "none" : hash.substr(0, 16); }
 
 std::string Percent(int64_t part, int64_t whole) {
   if (whole == 0) return "0 %";
@@ -29,7 +29,7 @@ std::string Cell(const std::string& text) {
   return out;
 }
 
-std::string Warnings(const RunRecord& record) {
+std::string WarningsText(const RunRecord& record) {
   std::string out;
   for (const std::string& warning : record.warnings) out += fmt::format("- {}\n", warning);
   for (const TaskRecord& task : record.tasks) {
@@ -57,7 +57,7 @@ std::string TaskTable(const RunRecord& record) {
                     fmt::format("{}", counts.requests),
                     fmt::format("{}", counts.context_tokens + counts.output_tokens),
                     Percent(counts.truncated_requests, counts.requests), Cell(task.dataset),
-                    Cell(task.split), Short(task.data_sha256), Cell(task.protocol)});
+                    Cell(task.split), HashText(task.data_sha256), Cell(task.protocol)});
     if (record.softmax.known()) rows.back().push_back(Cell(SoftmaxShareText(task.softmax)));
   }
   std::vector<std::string> header = {"Task",    "Documents", "Requests",     "Tokens",  "Truncated",
@@ -71,7 +71,7 @@ std::string TaskTable(const RunRecord& record) {
 std::string RunMarkdown(const RunRecord& record) {
   const ModelRecord& model = record.model;
   std::string out = fmt::format("# {}\n\n", model.name);
-  out += Warnings(record);
+  out += WarningsText(record);
   out += "## Results\n\n" + ConsoleTable(record) + "\n";
   out += "## Tasks\n\n" + TaskTable(record) + "\n";
   for (const TaskRecord& task : record.tasks) {

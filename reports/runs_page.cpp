@@ -164,10 +164,10 @@ HtmlTable GroupsTable(const Runs& runs) {
   return table;
 }
 
-std::string Short(const std::string& hash) { return hash.substr(0, 12); }
+std::string ShortHash(const std::string& hash) { return hash.substr(0, 12); }
 
 HtmlCell Hash(const std::string& hash) {
-  HtmlCell cell(hash.empty() ? "none" : Short(hash), std::nullopt, "code");
+  HtmlCell cell(hash.empty() ? "none" : ShortHash(hash), std::nullopt, "code");
   cell.tip = hash;
   return cell;
 }

@@ -1,10 +1,10 @@
 // The layers in order, rounding of the weights, the head and the loss.
 #include "training/network.h"
 
-#include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 
 #include "core/error.h"
+#include "model_adapters/native/torch_headers.h"
 #include "model_adapters/spec/checkpoint.h"
 #include "training/layers/mixers.h"
 #include "training/layers/ops.h"

@@ -1,12 +1,11 @@
 // The initialisation rules by slot.
 #include "training/network_parameters.h"
 
-#include <ATen/ATen.h>
-
 #include <cmath>
 #include <numbers>
 #include <string_view>
 
+#include "model_adapters/native/torch_headers.h"
 #include "model_adapters/spec/checkpoint.h"
 
 namespace natsl::training {

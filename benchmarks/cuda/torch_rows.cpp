@@ -1,5 +1,6 @@
 // natsl-kernel-bench: LibTorch's own operators at the sizes of the 340M models, beside ours: matrix
 // products (cuBLASLt) and causal attention (cuDNN, flash).
+#include <ATen/ops/_scaled_dot_product_flash_attention.h>
 #include <c10/core/InferenceMode.h>
 
 #include "benchmarks/cuda/bench_support.h"

@@ -1,4 +1,4 @@
-// Precompiled for natsl_native: ATen costs seconds a file otherwise.
+// Precompiled for natsl_native and training: ATen costs seconds a file otherwise.
 #pragma once
 
 #include "core/precompiled.h"

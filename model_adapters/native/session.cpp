@@ -1,6 +1,7 @@
 // Sessions over a network.
 #include "model_adapters/native/session.h"
 
+#include <ATen/Parallel.h>
 #include <omp.h>
 
 #include <algorithm>

@@ -1,6 +1,8 @@
 // Sequences that advance together, one token or one piece at a time.
 #pragma once
 
+#include <c10/core/InferenceMode.h>
+
 #include <memory>
 
 #include "model_adapters/native/network.h"

@@ -9,7 +9,6 @@ namespace {
 
 constexpr int kAskAttempts = 4;
 constexpr int64_t kAskBaseMs = 250;
-constexpr int64_t kNsPerMs = 1'000'000;
 
 /// Passes a pool's events on to a listener, a batch a round.
 class RunClient final : public PoolClient {
@@ -91,14 +90,14 @@ HttpAnswer OpenAiServer::Ask(const HttpRequest& request) {
     const int64_t wait_ms = BackoffMs(policy, attempt, 0.5, answer.retry_after_ms);
     const int64_t now = clock_.NowNs();
     const bool again = judgement.verdict == Verdict::kAgain && attempt < policy.attempts &&
-                       (now - started) / kNsPerMs + wait_ms <= policy.budget_ms;
+                       (now - started) / core::kNsPerMs + wait_ms <= policy.budget_ms;
     if (!again) {
       if (!answer.failure.empty()) throw ModelError("{}: {}", request.url, answer.failure);
       return answer;
     }
-    const int64_t until = now + wait_ms * kNsPerMs;
+    const int64_t until = now + wait_ms * core::kNsPerMs;
     while (clock_.NowNs() < until) {
-      transport_->Wait((until - clock_.NowNs() + kNsPerMs - 1) / kNsPerMs);
+      transport_->Wait((until - clock_.NowNs() + core::kNsPerMs - 1) / core::kNsPerMs);
     }
   }
 }

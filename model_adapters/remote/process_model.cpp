@@ -17,8 +17,8 @@
 namespace natsl::model_adapters {
 namespace {
 
-constexpr int64_t kNsPerMs = 1'000'000;
-constexpr int64_t kRoundMs = 200;
+/// The process is listened to this long at a time; then the run is asked whether to stop.
+constexpr int64_t kListenMs = 200;
 /// A request on which the process dies this often, alone, has failed.
 constexpr int kDeathsOfOne = 2;
 
@@ -119,9 +119,9 @@ class ProcessModel final : public LanguageModel {
   void Start() {
     process_ = std::make_unique<ChildProcess>(options_.command);
     ChildProcess::Received received;
-    const int64_t until = clock_.NowNs() + options_.start_ms * kNsPerMs;
+    const int64_t until = clock_.NowNs() + options_.start_ms * core::kNsPerMs;
     do {
-      received = process_->Receive(kRoundMs, limits::kMaxLineBytes);
+      received = process_->Receive(kListenMs, limits::kMaxLineBytes);
     } while (received.event == ChildProcess::Event::kTimeOut && clock_.NowNs() < until);
     if (received.event == ChildProcess::Event::kLine) {
       ReadHelloOf(received.line);
@@ -207,7 +207,7 @@ class ProcessModel final : public LanguageModel {
   /// Waits for an answer and takes all that are there.
   void Listen(BatchListener& listener, const ProcessSteps& steps) {
     std::vector<size_t> finished;
-    int64_t tokens = 0, wait_ms = kRoundMs;
+    int64_t tokens = 0, wait_ms = kListenMs;
     std::string death;
     while (death.empty() && !open_.empty()) {
       ChildProcess::Received received = process_->Receive(wait_ms, limits::kMaxLineBytes);
@@ -229,7 +229,7 @@ class ProcessModel final : public LanguageModel {
       } else if (received.event == ChildProcess::Event::kEnd) {
         death = "it ended (" + process_->Reap() + ")";
       } else {
-        const int64_t silent_ms = (clock_.NowNs() - heard_ns_) / kNsPerMs;
+        const int64_t silent_ms = (clock_.NowNs() - heard_ns_) / core::kNsPerMs;
         if (silent_ms < options_.timeout_ms) break;
         process_->Kill();
         death = fmt::format("it gave no answer for {} s",

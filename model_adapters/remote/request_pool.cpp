@@ -8,7 +8,6 @@
 namespace natsl::model_adapters {
 namespace {
 
-constexpr int64_t kNsPerMs = 1'000'000;
 /// A run is asked at least this often whether to stop.
 constexpr int64_t kRoundMs = 200;
 constexpr int64_t kLeastInARow = 4;
@@ -116,7 +115,7 @@ void RequestPool::Retry(Job job, const Judgement& judgement,
   const int64_t now = clock_.NowNs();
   const double jitter = std::uniform_real_distribution<double>(0, 1)(random_);
   const int64_t wait_ms = BackoffMs(policy_, job.attempt, jitter, retry_after_ms);
-  const int64_t spent_ms = (now - job.started_ns) / kNsPerMs;
+  const int64_t spent_ms = (now - job.started_ns) / core::kNsPerMs;
   if (job.attempt >= policy_.attempts) {
     Exhausted(job,
               fmt::format("{} attempts failed, the last with {}", job.attempt, judgement.reason));
@@ -128,7 +127,7 @@ void RequestPool::Retry(Job job, const Judgement& judgement,
                                static_cast<double>(policy_.budget_ms) / 1000, judgement.reason));
   } else {
     ++totals_.retried[judgement.kind];
-    job.due_ns = now + wait_ms * kNsPerMs;
+    job.due_ns = now + wait_ms * core::kNsPerMs;
     if (retry_after_ms) paused_until_ns_ = std::max(paused_until_ns_, job.due_ns);
     waiting_.push_back(std::move(job));
     return;
@@ -156,7 +155,7 @@ int64_t RequestPool::MillisecondsToNext() const {
   int64_t due_ns = INT64_MAX;
   for (const Job& job : waiting_) due_ns = std::min(due_ns, std::max(job.due_ns, paused_until_ns_));
   if (due_ns == INT64_MAX) return kRoundMs;
-  const int64_t left_ms = (due_ns - clock_.NowNs() + kNsPerMs - 1) / kNsPerMs;
+  const int64_t left_ms = (due_ns - clock_.NowNs() + core::kNsPerMs - 1) / core::kNsPerMs;
   return std::clamp<int64_t>(left_ms, 0, kRoundMs);
 }
 

@@ -207,10 +207,6 @@ std::optional<int64_t> Bytes(const std::vector<int64_t>& shape, int64_t element_
   return bytes;
 }
 
-std::string ShapeText(const std::vector<int64_t>& shape) {
-  return fmt::format("[{}]", fmt::join(shape, ", "));
-}
-
 TensorView CheckEntry(const std::string& name, const Entry& entry,
                       std::span<const std::byte> data) {
   const std::string shown = Printable(name);
@@ -256,6 +252,10 @@ TensorView CheckEntry(const std::string& name, const Entry& entry,
 }
 
 }  // namespace
+
+std::string ShapeText(const std::vector<int64_t>& shape) {
+  return fmt::format("[{}]", fmt::join(shape, ", "));
+}
 
 std::string Printable(std::string_view name) {
   std::string text(name.substr(0, 100));

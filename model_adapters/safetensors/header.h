@@ -47,4 +47,7 @@ std::optional<int64_t> SafetensorsElementBytes(std::string_view name);
 /// A name from a file for an error message: control characters as '?', at most 100 bytes.
 std::string Printable(std::string_view name);
 
+/// "[2, 3]"
+std::string ShapeText(const std::vector<int64_t>& shape);
+
 }  // namespace natsl::model_adapters

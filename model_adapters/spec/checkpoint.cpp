@@ -18,10 +18,6 @@ namespace {
 
 constexpr size_t kMaxProblems = 200;
 
-std::string ShapeText(const std::vector<int64_t>& shape) {
-  return fmt::format("[{}]", fmt::join(shape, ", "));
-}
-
 WeightView ViewOf(const TensorView& tensor) {
   WeightView view;
   view.dtype = *tensor.dtype;

@@ -126,7 +126,7 @@ metrics::DropAnswerFields Fields(const JsonObject& answer) {
           .spans = answer.Strings("spans")};
 }
 
-GenerationDocument Render(const JsonObject& record) {
+GenerationDocument RenderDrop(const JsonObject& record) {
   GenerationDocument document;
   document.context = record.String("passage") + " " + record.String("question");
   const JsonObject answer = record.Object("answer");
@@ -187,7 +187,7 @@ GenerationSpec DropSpec() {
   spec.layout.removes_document = true;
   spec.target_delimiter = "";
   spec.stop = {"."};
-  spec.render = Render;
+  spec.render = RenderDrop;
   spec.warn = Warn;
   spec.score = [](const GenerationDocument& document, const std::string& response, double) {
     const metrics::DropScore score = metrics::DropHarness(response, document.golds);

@@ -11,7 +11,7 @@ namespace {
 using core::Json;
 using core::JsonObject;
 
-Json Columns(const JsonObject& record) {
+Json RecallColumns(const JsonObject& record) {
   record.String("text");
   if (!record.Has("value")) {
     throw DataError(
@@ -22,7 +22,7 @@ Json Columns(const JsonObject& record) {
   return record.json();
 }
 
-GenerationDocument Render(const JsonObject& record) {
+GenerationDocument RenderRecall(const JsonObject& record) {
   GenerationDocument document;
   document.context = core::PythonStrip(record.String("text"));
   document.target = core::PythonStrip(record.String("value"));
@@ -45,11 +45,11 @@ GenerationSpec RecallSpec(const std::string& name, std::string summary, std::str
                            {name + "/validation.jsonl", name + "/validation.json",
                             "hub:" + hub + ":data/validation*", "hub:" + hub + ":validation*"}};
   spec.layout.read = [](const DataSource& data, const std::vector<std::filesystem::path>& files) {
-    return ConvertRecords(data.Read(files), Columns);
+    return ConvertRecords(data.Read(files), RecallColumns);
   };
   spec.stop = {"\n"};
   spec.max_new_tokens = 48;
-  spec.render = Render;
+  spec.render = RenderRecall;
   spec.score = [](const GenerationDocument& document, const std::string& response, double) {
     const double value = metrics::ContainsStripped(response, document.references[0]);
     return std::vector<SampleMetric>{{"contains", "none", {value}}};
@@ -59,7 +59,7 @@ GenerationSpec RecallSpec(const std::string& name, std::string summary, std::str
 
 /// A file of SQuAD 1.1 as documents of the completion form, its questions as they are.
 std::vector<Json> CompletionsOf(const JsonObject& record) {
-  if (!record.Has("data")) return {Columns(record)};
+  if (!record.Has("data")) return {RecallColumns(record)};
   std::vector<Json> documents;
   for (const Json& value : SquadQuestions(record)) {
     const JsonObject question(value, record.where(), ErrorCode::kData);

@@ -48,7 +48,7 @@ std::vector<std::string> AnswerTexts(const JsonObject& record) {
   return record.Object("answers").Strings("text");
 }
 
-GenerationDocument Render(const JsonObject& record) {
+GenerationDocument RenderSquad(const JsonObject& record) {
   GenerationDocument document;
   document.context = "Title: " + record.String("title") +
                      "\n\nBackground: " + record.String("context") +
@@ -126,7 +126,7 @@ GenerationSpec SquadV2Spec() {
   spec.layout.id_field = "id";
   spec.stop = {"\n"};
   spec.also_scores = " unanswerable";
-  spec.render = Render;
+  spec.render = RenderSquad;
   spec.score = Score;
   return spec;
 }

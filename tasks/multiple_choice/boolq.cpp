@@ -5,7 +5,7 @@
 namespace natsl::tasks {
 namespace {
 
-core::Json Convert(const core::JsonObject& record) {
+core::Json ConvertBoolq(const core::JsonObject& record) {
   core::Json columns;
   for (const char* column : {"question", "passage"}) columns[column] = record.String(column);
   if (record.Has("idx")) columns["idx"] = record.Int("idx");
@@ -32,7 +32,7 @@ core::Json Convert(const core::JsonObject& record) {
   return columns;
 }
 
-Choices Render(const core::JsonObject& record) {
+Choices RenderBoolq(const core::JsonObject& record) {
   Choices document;
   document.contexts = {fmt::format("{}\nQuestion: {}?\nAnswer:", record.String("passage"),
                                    record.String("question"))};
@@ -57,11 +57,11 @@ MultipleChoiceSpec BoolQSpec() {
                         {"boolq/train.jsonl", "BoolQ/train.jsonl", "boolq/BoolQ/train.jsonl",
                          "hub:aps/super_glue:boolq/train*"}}};
   spec.layout.read = [](const DataSource& data, const std::vector<std::filesystem::path>& files) {
-    return ConvertRecords(data.Read(files), Convert);
+    return ConvertRecords(data.Read(files), ConvertBoolq);
   };
   spec.layout.id_field = "idx";
   spec.layout.removes_document = true;
-  spec.render = Render;
+  spec.render = RenderBoolq;
   return spec;
 }
 

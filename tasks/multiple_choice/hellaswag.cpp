@@ -44,7 +44,7 @@ std::string WithoutBrackets(std::string_view text) {
   return out.append(text, begin);
 }
 
-core::Json Convert(const core::JsonObject& record) {
+core::Json ConvertHellaSwag(const core::JsonObject& record) {
   core::Json columns = record.json();
   const std::string context =
       fmt::format("{}: {} {}", record.String("activity_label"), record.String("ctx_a"),
@@ -114,10 +114,10 @@ RecordSet ReadHellaswag(const DataSource& data, const std::vector<std::filesyste
   if (files.size() == 1 && files.front().string().find(".txt") != std::string::npos) {
     return ReadSixLines(data, files.front());
   }
-  return ConvertRecords(data.Read(files), Convert);
+  return ConvertRecords(data.Read(files), ConvertHellaSwag);
 }
 
-Choices Render(const core::JsonObject& record) {
+Choices RenderHellaSwag(const core::JsonObject& record) {
   Choices document;
   document.contexts = {record.String("query")};
   document.choices = record.Strings("choices");
@@ -188,7 +188,7 @@ MultipleChoiceSpec HellaswagSpec() {
                          "hub:Rowan/hellaswag:data/train*", "hub:Rowan/hellaswag:train*"}}};
   spec.layout.read = ReadHellaswag;
   spec.layout.removes_document = true;
-  spec.render = Render;
+  spec.render = RenderHellaSwag;
   return spec;
 }
 

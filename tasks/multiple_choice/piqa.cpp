@@ -29,7 +29,7 @@ RecordSet ReadPiqa(const DataSource& data, const std::vector<std::filesystem::pa
   return set;
 }
 
-Choices Render(const core::JsonObject& record) {
+Choices RenderPiqa(const core::JsonObject& record) {
   Choices document;
   document.contexts = {fmt::format("Question: {}\nAnswer:", record.String("goal"))};
   document.choices = {record.String("sol1"), record.String("sol2")};
@@ -63,7 +63,7 @@ MultipleChoiceSpec PiqaSpec() {
                          "hub:baber/piqa:train*", "hub:ybisk/piqa:*/train*"}}};
   spec.layout.read = ReadPiqa;
   spec.layout.removes_document = true;
-  spec.render = Render;
+  spec.render = RenderPiqa;
   return spec;
 }
 

@@ -6,7 +6,7 @@
 namespace natsl::tasks {
 namespace {
 
-core::Json Convert(const core::JsonObject& record) {
+core::Json ConvertSciq(const core::JsonObject& record) {
   core::Json columns;
   for (const char* column :
        {"question", "distractor3", "distractor1", "distractor2", "correct_answer", "support"}) {
@@ -15,7 +15,7 @@ core::Json Convert(const core::JsonObject& record) {
   return columns;
 }
 
-Choices Render(const core::JsonObject& record) {
+Choices RenderSciq(const core::JsonObject& record) {
   Choices document;
   const std::string support = record.String("support");
   document.contexts = {fmt::format("{}\nQuestion: {}\nAnswer:", core::PythonLstrip(support),
@@ -46,9 +46,9 @@ MultipleChoiceSpec SciqSpec() {
   spec.layout.evaluated = files("test");
   spec.layout.pools = {files("train")};
   spec.layout.read = [](const DataSource& data, const std::vector<std::filesystem::path>& paths) {
-    return ConvertRecords(data.Read(paths), Convert);
+    return ConvertRecords(data.Read(paths), ConvertSciq);
   };
-  spec.render = Render;
+  spec.render = RenderSciq;
   return spec;
 }
 

@@ -31,7 +31,7 @@ RecordSet ReadSocialIqa(const DataSource& data, const std::vector<std::filesyste
   return set;
 }
 
-Choices Render(const core::JsonObject& record) {
+Choices RenderSocialIqa(const core::JsonObject& record) {
   Choices document;
   document.contexts = {
       fmt::format("Q: {} {}\nA:", record.String("context"), record.String("question"))};
@@ -66,7 +66,7 @@ MultipleChoiceSpec SocialIqaSpec() {
                          "hub:lighteval/siqa:train*"}}};
   spec.layout.read = ReadSocialIqa;
   spec.layout.removes_document = true;
-  spec.render = Render;
+  spec.render = RenderSocialIqa;
   return spec;
 }
 

@@ -25,7 +25,7 @@ RecordSet ReadWinogrande(const DataSource& data, const std::vector<std::filesyst
   return set;
 }
 
-Choices Render(const core::JsonObject& record) {
+Choices RenderWinogrande(const core::JsonObject& record) {
   const std::string sentence = record.String("sentence");
   const size_t gap = sentence.find('_');
   if (gap == std::string::npos) throw record.Wrong("sentence", "a sentence with a gap '_'");
@@ -65,7 +65,7 @@ MultipleChoiceSpec WinograndeSpec() {
                          "hub:allenai/winogrande:winogrande_xl/train*"}}};
   spec.layout.read = ReadWinogrande;
   spec.layout.removes_document = true;
-  spec.render = Render;
+  spec.render = RenderWinogrande;
   return spec;
 }
 

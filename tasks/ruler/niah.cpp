@@ -85,7 +85,7 @@ class Niah final : public Generator {
     std::vector<std::string> lines;
     for (int64_t i = 0; i < size; ++i) {
       if (config_.haystack == Haystack::kNoise) {
-        lines.emplace_back(kNoise);
+        lines.emplace_back(kNoiseLine);
       } else {
         const std::string key = Draw(config_.key, random);
         lines.push_back(Needle(key, Draw(config_.value, random)));

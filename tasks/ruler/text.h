@@ -9,7 +9,7 @@
 
 namespace natsl::tasks::ruler {
 
-inline constexpr std::string_view kNoise =
+inline constexpr std::string_view kNoiseLine =
     "The grass is green. The sky is blue. The sun is yellow. Here we go. There and back again.";
 
 std::string Join(const std::vector<std::string>& parts, std::string_view separator);

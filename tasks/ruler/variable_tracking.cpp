@@ -20,7 +20,7 @@ class VariableTracking final : public Generator {
     std::vector<std::string> names = RandomNames('A', is_example_ ? 3 : 5, kNames, streams.python);
     names.resize(kNames);
     const std::string number = is_example_ ? std::string(kExampleNumber) : DrawNumber(streams);
-    std::vector<std::string> lines(static_cast<size_t>(size), std::string(kNoise));
+    std::vector<std::string> lines(static_cast<size_t>(size), std::string(kNoiseLine));
     if (size < kNames) return std::nullopt;
     std::vector<int64_t> places = streams.python.Sample(size, kNames);
     std::sort(places.begin(), places.end());

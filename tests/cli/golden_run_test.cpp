@@ -1,7 +1,6 @@
 // Whole runs against lm-evaluation-harness's results: once with its own answers replayed (metrics
 // must be equal), once with the same checkpoint computed here (answers must agree too).
 #include <gtest/gtest.h>
-#include <zlib.h>
 
 #include <cmath>
 #include <filesystem>
@@ -9,14 +8,13 @@
 
 #include "core/json.h"
 #include "tests/cli/program.h"
+#include "tests/cli/reference_files.h"
 
 namespace natsl::cli {
 namespace {
 
 namespace fs = std::filesystem;
 using core::Json;
-
-const fs::path kShared = fs::path(NATSL_SOURCE_DIR) / ".." / "shared";
 
 /// A run of the reference: its name in the goldens, and our options for the same.
 struct GoldenRun {
@@ -57,18 +55,6 @@ const std::vector<GoldenRun> kRuns = {
     {"drop", "drop", "--limit 50"},
     {"squadv2", "squadv2", "--limit 50"},
 };
-
-std::string Unzip(const fs::path& file) {
-  std::string text;
-  const gzFile in = gzopen(file.c_str(), "rb");
-  if (in == nullptr) return text;
-  char buffer[65536];
-  for (int n = 0; (n = gzread(in, buffer, sizeof(buffer))) > 0;) {
-    text.append(buffer, static_cast<size_t>(n));
-  }
-  gzclose(in);
-  return text;
-}
 
 /// One run's line of the reference's results.json.
 Json GoldenMetrics(const std::string& name) {

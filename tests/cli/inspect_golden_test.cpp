@@ -1,7 +1,6 @@
 // The reference's published cases through the command line: every metric by `inspect metric`, every
 // request by `inspect requests`.
 #include <gtest/gtest.h>
-#include <zlib.h>
 
 #include <filesystem>
 #include <sstream>
@@ -12,6 +11,7 @@
 #include "tasks/metrics/python_text.h"
 #include "tasks/metrics/registry.h"
 #include "tests/cli/program.h"
+#include "tests/cli/reference_files.h"
 #include "tests/tasks/metrics/golden_difference.h"
 
 namespace natsl::cli {
@@ -21,8 +21,6 @@ namespace fs = std::filesystem;
 namespace metrics = tasks::metrics;
 using core::Json;
 
-const fs::path kShared = fs::path(NATSL_SOURCE_DIR) / ".." / "shared";
-
 std::vector<Json> Lines(const std::string& text) {
   std::vector<Json> lines;
   for (size_t begin = 0; begin < text.size();) {
@@ -31,18 +29,6 @@ std::vector<Json> Lines(const std::string& text) {
     begin = end + 1;
   }
   return lines;
-}
-
-std::string Unzip(const fs::path& file) {
-  std::string text;
-  const gzFile in = gzopen(file.c_str(), "rb");
-  if (in == nullptr) return text;
-  char buffer[65536];
-  for (int n = 0; (n = gzread(in, buffer, sizeof(buffer))) > 0;) {
-    text.append(buffer, static_cast<size_t>(n));
-  }
-  gzclose(in);
-  return text;
 }
 
 TEST(InspectMetric, AddsScoreOrErrorToEachLine) {

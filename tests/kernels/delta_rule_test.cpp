@@ -23,7 +23,7 @@ struct DeltaOutcome {
 };
 
 // The CPU kernel by vectors and, where the processor has them, by tiles.
-std::vector<std::pair<const char*, void (*)(const DeltaRuleArgs&)>> Forms() {
+std::vector<std::pair<const char*, void (*)(const DeltaRuleArgs&)>> DeltaForms() {
   std::vector<std::pair<const char*, void (*)(const DeltaRuleArgs&)>> forms = {
       {"vectors",
        [](const DeltaRuleArgs& args) { RunDeltaRuleBy(args, ChunkProducts::kVectors); }}};
@@ -151,7 +151,7 @@ class DeltaProblem {
   // By every kind of product that this processor has.
   void ExpectCpuMatches(const std::vector<int64_t>& cuts = {}) const {
     const DeltaOutcome expected = Run(RunDeltaRuleReference);
-    for (const auto& [name, kernel] : Forms()) {
+    for (const auto& [name, kernel] : DeltaForms()) {
       SCOPED_TRACE(name);
       ExpectSame(Run(kernel, cuts), expected);
     }
@@ -338,7 +338,7 @@ TEST(DeltaRule, BrokenValuesAreSeen) {
 
 TEST(DeltaRule, SameBytesForAnyTeam) {
   const DeltaProblem problem(11, {2, 4, 32, 200}, {300, 5}, Decay::kWeak, 1, Keep::kMixed, 5);
-  for (const auto& [name, kernel] : Forms()) {
+  for (const auto& [name, kernel] : DeltaForms()) {
     SCOPED_TRACE(name);
     DeltaOutcome expected;
     WithThreads(1, [&] { expected = problem.Run(kernel); });

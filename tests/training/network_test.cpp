@@ -2,13 +2,14 @@
 // step does.
 #include "training/network.h"
 
-#include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/cosine_similarity.h>
 #include <ATen/record_function.h>
 #include <gtest/gtest.h>
 
 #include "core/error.h"
 #include "model_adapters/native/network.h"
+#include "model_adapters/native/torch_headers.h"
 #include "model_adapters/spec/checkpoint.h"
 #include "tests/model_adapters/native/tiny_models.h"
 

@@ -1,9 +1,10 @@
 // The layers' operators with gradients of their own against the same by composition, in float64.
 #include "training/layers/ops.h"
 
-#include <ATen/ATen.h>
+#include <ATen/ops/conv1d.h>
 #include <gtest/gtest.h>
 
+#include "model_adapters/native/torch_headers.h"
 #include "tests/training/forms/recurrences.h"
 
 namespace natsl::training {

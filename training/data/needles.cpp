@@ -108,7 +108,7 @@ Document MakeNeedleDocument(Haystack haystack, int64_t size, core::PythonRandom&
   for (int64_t i = 0; i < count; ++i) needles.push_back(DrawNeedle(random));
   std::vector<std::string> lines;
   if (haystack == Haystack::kSentences) {
-    lines.assign(static_cast<size_t>(size), std::string(tasks::ruler::kNoise));
+    lines.assign(static_cast<size_t>(size), std::string(tasks::ruler::kNoiseLine));
     std::vector<int64_t> places = random.Sample(size, count);
     std::sort(places.begin(), places.end(), std::greater<>());
     for (size_t i = 0; i < places.size(); ++i) {

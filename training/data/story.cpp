@@ -34,7 +34,7 @@ constexpr std::string_view kWeather[] = {"the wind was strong", "the sky was cle
                                          "the fog was thick",   "the stars were bright"};
 
 template <size_t N>
-std::string Pick(const std::string_view (&list)[N], core::PythonRandom& random) {
+std::string PickWord(const std::string_view (&list)[N], core::PythonRandom& random) {
   return std::string(list[static_cast<size_t>(random.RandBelow(static_cast<int64_t>(N)))]);
 }
 
@@ -45,35 +45,35 @@ struct Cast {
 
 Cast DrawCast(core::PythonRandom& random) {
   Cast cast;
-  cast.hero = Pick(kHeroes, random);
+  cast.hero = PickWord(kHeroes, random);
   do {
-    cast.friend_name = Pick(kHeroes, random);
+    cast.friend_name = PickWord(kHeroes, random);
   } while (cast.friend_name == cast.hero);
-  cast.animal = Pick(kAnimals, random);
-  cast.colour = Pick(kColours, random);
-  cast.thing = Pick(kThings, random);
-  cast.place = Pick(kPlaces, random);
-  cast.food = Pick(kFoods, random);
+  cast.animal = PickWord(kAnimals, random);
+  cast.colour = PickWord(kColours, random);
+  cast.thing = PickWord(kThings, random);
+  cast.place = PickWord(kPlaces, random);
+  cast.food = PickWord(kFoods, random);
   return cast;
 }
 
 std::string Event(const Cast& c, core::PythonRandom& random) {
   switch (random.RandBelow(12)) {
     case 0:
-      return fmt::format("{}, {} took the {} {} to the {}.", Pick(kTimes, random), c.hero, c.colour,
-                         c.thing, c.place);
+      return fmt::format("{}, {} took the {} {} to the {}.", PickWord(kTimes, random), c.hero,
+                         c.colour, c.thing, c.place);
     case 1:
       return fmt::format("{} asked {} about the {} {}.", c.friend_name, c.hero, c.colour, c.thing);
     case 2:
       return fmt::format("The {} was {}, and {} gave it some {}.", c.animal,
-                         Pick(kFeelings, random), c.hero, c.food);
+                         PickWord(kFeelings, random), c.hero, c.food);
     case 3:
-      return fmt::format("At the {} {}, so {} and {} went home.", c.place, Pick(kWeather, random),
-                         c.hero, c.friend_name);
+      return fmt::format("At the {} {}, so {} and {} went home.", c.place,
+                         PickWord(kWeather, random), c.hero, c.friend_name);
     case 4:
       return fmt::format("{} and {} ate {} with the {}.", c.hero, c.friend_name, c.food, c.animal);
     case 5:
-      return fmt::format("{}, the {} {} was gone.", Pick(kTimes, random), c.colour, c.thing);
+      return fmt::format("{}, the {} {} was gone.", PickWord(kTimes, random), c.colour, c.thing);
     case 6:
       return fmt::format("They looked for the {} {} near the {} until {} found it.", c.colour,
                          c.thing, c.place, random.RandBelow(2) == 0 ? c.hero : c.friend_name);
@@ -82,13 +82,13 @@ std::string Event(const Cast& c, core::PythonRandom& random) {
                          c.hero, c.place, c.friend_name);
     case 8:
       return fmt::format("{} felt {} and sat down beside the {}.", c.friend_name,
-                         Pick(kFeelings, random), c.animal);
+                         PickWord(kFeelings, random), c.animal);
     case 9:
       return fmt::format("The {} carried the {} {} back to {}.", c.animal, c.colour, c.thing,
                          c.hero);
     case 10:
-      return fmt::format("That night {}, and {} thought of the {}.", Pick(kWeather, random), c.hero,
-                         c.place);
+      return fmt::format("That night {}, and {} thought of the {}.", PickWord(kWeather, random),
+                         c.hero, c.place);
     default:
       return fmt::format("\"I would like some {},\" said {}, and {} laughed.", c.food, c.hero,
                          c.friend_name);
@@ -105,7 +105,7 @@ std::string MakeStory(int64_t sentences, core::PythonRandom& random) {
       cast.hero, cast.place, cast.animal, cast.hero, cast.colour, cast.thing, cast.friend_name);
   for (int64_t i = 3; i < sentences; ++i) text += " " + Event(cast, random);
   text += fmt::format(" In the end {} was {}, and the {} {} stayed with {}.", cast.hero,
-                      Pick(kFeelings, random), cast.colour, cast.thing,
+                      PickWord(kFeelings, random), cast.colour, cast.thing,
                       random.RandBelow(2) == 0 ? cast.hero : cast.friend_name);
   return text;
 }

@@ -1,8 +1,7 @@
 // Dense attention with the gates' logarithms as a bias of the scores.
 #include "training/forms/chunk_attention.h"
 
-#include <ATen/ATen.h>
-
+#include "model_adapters/native/torch_headers.h"
 #include "training/forms/common.h"
 
 namespace natsl::training {

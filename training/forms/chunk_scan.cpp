@@ -1,8 +1,7 @@
 // One product a chunk forward and one backward; everything else is batched over the chunks.
 #include "training/forms/chunk_scan.h"
 
-#include <ATen/ATen.h>
-
+#include "model_adapters/native/torch_headers.h"
 #include "training/forms/common.h"
 #include "training/layers/device_ops.h"
 #include "training/operator.h"

@@ -1,10 +1,9 @@
 // What the chunked forms share: chunk views, padding, the wider type of states.
 #pragma once
 
-#include <ATen/ATen.h>
-
 #include <vector>
 
+#include "model_adapters/native/torch_headers.h"
 #include "training/network.h"
 
 namespace natsl::training {

@@ -2,8 +2,7 @@
 // the products themselves.
 #include "training/forms/decayed_scores.h"
 
-#include <ATen/ATen.h>
-
+#include "model_adapters/native/torch_headers.h"
 #include "training/forms/common.h"
 #include "training/layers/device_ops.h"
 #include "training/operator.h"

@@ -1,8 +1,7 @@
 // All chunks at once but for the states at their starts.
 #include "training/forms/delta_rule.h"
 
-#include <ATen/ATen.h>
-
+#include "model_adapters/native/torch_headers.h"
 #include "training/forms/chunk_scan.h"
 #include "training/forms/common.h"
 #include "training/forms/decayed_scores.h"

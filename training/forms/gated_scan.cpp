@@ -1,6 +1,5 @@
 // The elementwise recurrence by doubling, in chunks and over their ends.
-#include <ATen/ATen.h>
-
+#include "model_adapters/native/torch_headers.h"
 #include "training/forms/common.h"
 #include "training/forms/linear_attention.h"
 #include "training/operator.h"

@@ -1,8 +1,7 @@
 // Inside a chunk by scores, between chunks by the states at their starts.
 #include "training/forms/linear_attention.h"
 
-#include <ATen/ATen.h>
-
+#include "model_adapters/native/torch_headers.h"
 #include "training/forms/chunk_scan.h"
 #include "training/forms/common.h"
 #include "training/forms/decayed_scores.h"

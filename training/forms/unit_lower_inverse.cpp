@@ -2,11 +2,10 @@
 // 16 x 16 blocks are multiplied, the pairs of a level picked by a mask; above, the halves alone.
 #include "training/forms/unit_lower_inverse.h"
 
-#include <ATen/ATen.h>
-
 #include <mutex>
 
 #include "core/error.h"
+#include "model_adapters/native/torch_headers.h"
 #include "training/forms/common.h"
 #include "training/layers/device_ops.h"
 #include "training/operator.h"

@@ -1,8 +1,7 @@
 // Since a score is sum q k exp(bq - b), its gradient in bq is q dq and in b is -k dk.
 #include "training/forms/vector_scores.h"
 
-#include <ATen/ATen.h>
-
+#include "model_adapters/native/torch_headers.h"
 #include "training/forms/common.h"
 #include "training/operator.h"
 

@@ -1,6 +1,5 @@
 // Softmax attention: GQA, windows, RoPE, q/k norms.
-#include <ATen/ATen.h>
-
+#include "model_adapters/native/torch_headers.h"
 #include "training/forms/common.h"
 #include "training/layers/mixers.h"
 #include "training/layers/ops.h"

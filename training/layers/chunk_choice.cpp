@@ -1,8 +1,7 @@
 // The scores and the straight-through gates.
 #include "training/layers/chunk_choice.h"
 
-#include <ATen/ATen.h>
-
+#include "model_adapters/native/torch_headers.h"
 #include "training/forms/common.h"
 
 namespace natsl::training {

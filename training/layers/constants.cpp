@@ -1,10 +1,10 @@
 // Constant tables.
-#include <ATen/ATen.h>
 #include <fmt/format.h>
 
 #include <cmath>
 
 #include "model_adapters/native/rope_frequencies.h"
+#include "model_adapters/native/torch_headers.h"
 #include "training/layers/pass.h"
 
 namespace natsl::training {

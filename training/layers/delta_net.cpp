@@ -1,8 +1,8 @@
 // DeltaNet and Gated DeltaNet.
-#include <ATen/ATen.h>
 
 #include <cmath>
 
+#include "model_adapters/native/torch_headers.h"
 #include "training/forms/common.h"
 #include "training/layers/delta_branch.h"
 #include "training/layers/ops.h"

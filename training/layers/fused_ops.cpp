@@ -1,10 +1,10 @@
 // Operators whose gradients by composition would read and write too much: one pass each over what
 // they need.
-#include <ATen/ATen.h>
 
 #include <atomic>
 #include <cmath>
 
+#include "model_adapters/native/torch_headers.h"
 #include "training/forms/common.h"
 #include "training/layers/device_ops.h"
 #include "training/layers/ops.h"

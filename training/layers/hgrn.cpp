@@ -1,6 +1,5 @@
 // HGRN: an elementwise gated recurrence.
-#include <ATen/ATen.h>
-
+#include "model_adapters/native/torch_headers.h"
 #include "training/forms/linear_attention.h"
 #include "training/layers/lower_bounds.h"
 #include "training/layers/mixers.h"

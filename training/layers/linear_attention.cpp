@@ -1,10 +1,9 @@
 // GLA, RetNet and HGRN2: linear attention with decay and additive update.
 #include "training/forms/linear_attention.h"
 
-#include <ATen/ATen.h>
-
 #include <cmath>
 
+#include "model_adapters/native/torch_headers.h"
 #include "training/layers/lower_bounds.h"
 #include "training/layers/mixers.h"
 #include "training/layers/ops.h"

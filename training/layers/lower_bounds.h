@@ -1,8 +1,7 @@
 // The forget gate of HGRN and HGRN2, with its learned lower bound.
 #pragma once
 
-#include <ATen/ATen.h>
-
+#include "model_adapters/native/torch_headers.h"
 #include "training/forms/common.h"
 
 namespace natsl::training {

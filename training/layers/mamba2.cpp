@@ -1,8 +1,8 @@
 // Mamba2 (SSD): linear attention with a scalar decay a token, q = C, k = B, v = dt X.
-#include <ATen/ATen.h>
 
 #include <cmath>
 
+#include "model_adapters/native/torch_headers.h"
 #include "training/forms/common.h"
 #include "training/forms/linear_attention.h"
 #include "training/layers/mixers.h"

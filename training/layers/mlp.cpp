@@ -1,7 +1,7 @@
 // Gated and plain MLPs, RWKV6's channel mix.
-#include <ATen/ATen.h>
 
 #include "core/error.h"
+#include "model_adapters/native/torch_headers.h"
 #include "training/layers/mixers.h"
 #include "training/layers/ops.h"
 

@@ -1,8 +1,8 @@
 // NAtS-L: per 64-token chunk and head, softmax attention or Gated DeltaNet keeps the chunk.
-#include <ATen/ATen.h>
 
 #include <cmath>
 
+#include "model_adapters/native/torch_headers.h"
 #include "training/forms/chunk_attention.h"
 #include "training/forms/common.h"
 #include "training/layers/chunk_choice.h"

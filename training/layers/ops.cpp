@@ -1,9 +1,8 @@
 // Dense products, norms and activations over ATen's own gradients.
 #include "training/layers/ops.h"
 
-#include <ATen/ATen.h>
-
 #include "core/error.h"
+#include "model_adapters/native/torch_headers.h"
 #include "training/forms/common.h"
 
 namespace natsl::training {

@@ -1,6 +1,5 @@
 // RWKV6's time mix: data-dependent token shift, vector decay, bonus for the current token.
-#include <ATen/ATen.h>
-
+#include "model_adapters/native/torch_headers.h"
 #include "training/forms/linear_attention.h"
 #include "training/layers/mixers.h"
 #include "training/layers/ops.h"

@@ -1,6 +1,7 @@
 // What every call from outside sets up.
 #pragma once
 
+#include <c10/core/InferenceMode.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
 

@@ -8,7 +8,7 @@
 namespace natsl::model_adapters::native {
 namespace {
 
-constexpr double kTolerance = 1e-4;
+constexpr double kFormTolerance = 1e-4;
 
 // Fails at the first deviating layer and position.
 void ExpectSame(const Trace& actual, const Trace& expected, const std::string& what) {
@@ -16,12 +16,12 @@ void ExpectSame(const Trace& actual, const Trace& expected, const std::string& w
   ASSERT_EQ(actual.logits.size(), expected.logits.size());
   for (size_t i = 0; i < expected.hidden_states.size(); ++i) {
     const auto row = static_cast<int64_t>(i) / expected.hidden;
-    ASSERT_NEAR(actual.hidden_states[i], expected.hidden_states[i], kTolerance)
+    ASSERT_NEAR(actual.hidden_states[i], expected.hidden_states[i], kFormTolerance)
         << what << ": hidden state of layer " << row / expected.tokens << ", position "
         << row % expected.tokens;
   }
   for (size_t i = 0; i < expected.logits.size(); ++i) {
-    ASSERT_NEAR(actual.logits[i], expected.logits[i], kTolerance)
+    ASSERT_NEAR(actual.logits[i], expected.logits[i], kFormTolerance)
         << what << ": logit of position "
         << i / (expected.logits.size() / static_cast<size_t>(expected.tokens));
   }
@@ -51,7 +51,8 @@ TEST_P(Forms, ForkLeavesItsOriginAlone) {
     fresh->Prefill(path);
     const std::vector<float> expected = fresh->NextLogProbs();
     const std::vector<float> actual = session.NextLogProbs();
-    for (size_t i = 0; i < expected.size(); ++i) ASSERT_NEAR(actual[i], expected[i], kTolerance);
+    for (size_t i = 0; i < expected.size(); ++i)
+      ASSERT_NEAR(actual[i], expected[i], kFormTolerance);
   };
   const auto session = model->NewSession(1);
   session->Prefill(std::span(ids).first(60));
@@ -81,7 +82,7 @@ TEST_P(Forms, BatchesOfDifferentLengthsEqualOneAtATime) {
     model->Score(std::span(&requests[i], 1), std::span(&alone, 1), listener);
     ASSERT_EQ(alone.log_probs.size(), together[i].log_probs.size());
     for (size_t t = 0; t < alone.log_probs.size(); ++t) {
-      ASSERT_NEAR(alone.log_probs[t], together[i].log_probs[t], kTolerance) << i << " " << t;
+      ASSERT_NEAR(alone.log_probs[t], together[i].log_probs[t], kFormTolerance) << i << " " << t;
     }
     EXPECT_EQ(alone.is_greedy, together[i].is_greedy);
   }
@@ -145,7 +146,7 @@ TEST_P(LongInput, SixtyFourThousandTokens) {
   }
   for (size_t i = 0; i < log_probs[0].size(); ++i) {
     ASSERT_TRUE(std::isfinite(log_probs[0][i]));
-    ASSERT_NEAR(log_probs[0][i], log_probs[1][i], kTolerance);
+    ASSERT_NEAR(log_probs[0][i], log_probs[1][i], kFormTolerance);
   }
 }
 

@@ -33,7 +33,7 @@ std::string Refusal(const Body& body) {
   return "accepted";
 }
 
-struct Recorder final : BatchListener {
+struct BatchRecorder final : BatchListener {
   void OnBatch(std::span<const size_t> finished, int64_t) override {
     for (const size_t i : finished) ++times[i];
   }
@@ -45,7 +45,7 @@ std::vector<LoglikelihoodResult> Score(LanguageModel& model,
   std::vector<LoglikelihoodRequest> requests;
   for (const std::string& text : continuations) requests.push_back({"context", text});
   std::vector<LoglikelihoodResult> results(requests.size());
-  Recorder listener;
+  BatchRecorder listener;
   model.Loglikelihood(requests, results, listener);
   EXPECT_EQ(listener.times.size(), requests.size());
   for (const auto& [i, times] : listener.times) EXPECT_EQ(times, 1) << "request " << i;

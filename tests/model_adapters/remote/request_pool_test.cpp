@@ -15,15 +15,13 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-constexpr int64_t kNsPerMs = 1'000'000;
-
 /// Answers at once, by a script for each URL; waiting moves the clock.
 class ScriptedTransport final : public Transport {
  public:
   explicit ScriptedTransport(core::FakeClock& clock) : clock_(clock) {}
 
   void Start(uint64_t ticket, const HttpRequest& request) override {
-    starts.emplace_back(request.url, clock_.NowNs() / kNsPerMs);
+    starts.emplace_back(request.url, clock_.NowNs() / core::kNsPerMs);
     std::deque<HttpAnswer>& script = scripts[request.url];
     HttpAnswer answer;
     answer.status = 200;
@@ -37,7 +35,7 @@ class ScriptedTransport final : public Transport {
   }
 
   std::vector<std::pair<uint64_t, HttpAnswer>> Wait(int64_t milliseconds) override {
-    if (ready_.empty()) clock_.Advance(milliseconds * kNsPerMs);
+    if (ready_.empty()) clock_.Advance(milliseconds * core::kNsPerMs);
     return std::exchange(ready_, {});
   }
   void CancelAll() override { ready_.clear(); }

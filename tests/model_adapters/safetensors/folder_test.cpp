@@ -20,7 +20,7 @@ std::string OneTensor(const std::string& name, float value) {
 }
 
 template <typename Body>
-std::string ErrorOf(Body&& body) {
+std::string ErrorFrom(Body&& body) {
   try {
     body();
     return "";
@@ -30,7 +30,7 @@ std::string ErrorOf(Body&& body) {
   }
 }
 std::string FolderError(const TemporaryFolder& folder) {
-  return ErrorOf([&] { SafetensorsFolder{folder.path()}; });
+  return ErrorFrom([&] { SafetensorsFolder{folder.path()}; });
 }
 
 TEST(SafetensorsWriter, BytesAreTheFormatsAndReadBack) {
@@ -60,7 +60,7 @@ TEST(SafetensorsWriter, BytesAreTheFormatsAndReadBack) {
   EXPECT_EQ(file.metadata().at("format"), "pt");
   EXPECT_EQ(file.At("ids").dtype, core::DType::kInt64);
   EXPECT_EQ(std::memcmp(file.At("a").data, a.data(), 8), 0);
-  EXPECT_THAT(ErrorOf([&] { file.At("b"); }), HasSubstr("there is no tensor \"b\""));
+  EXPECT_THAT(ErrorFrom([&] { file.At("b"); }), HasSubstr("there is no tensor \"b\""));
 }
 
 TEST(SafetensorsWriter, OrderOfAddingDoesNotMatter) {
@@ -105,7 +105,7 @@ TEST(SafetensorsFolder, ReadsOneFileOrShards) {
 TEST(SafetensorsFolder, SaysWhatIsMissing) {
   const TemporaryFolder folder("missing");
   EXPECT_THAT(FolderError(folder), HasSubstr("neither model.safetensors nor"));
-  EXPECT_THAT(ErrorOf([&] { SafetensorsFolder{folder.path() / "none"}; }),
+  EXPECT_THAT(ErrorFrom([&] { SafetensorsFolder{folder.path() / "none"}; }),
               HasSubstr("not a folder"));
   folder.Write("model.safetensors", "");
   EXPECT_THAT(FolderError(folder), HasSubstr("0 bytes, too short"));
@@ -154,10 +154,10 @@ TEST(SafetensorsFolder, MalformedIndicesAreErrors) {
   };
   for (const auto& [text, expected] : bad) {
     SCOPED_TRACE(text);
-    EXPECT_THAT(ErrorOf([&] { ParseShardIndex(text, "index"); }), HasSubstr(expected));
+    EXPECT_THAT(ErrorFrom([&] { ParseShardIndex(text, "index"); }), HasSubstr(expected));
   }
   const std::string deep = "{\"x\":" + std::string(1'000'000, '[');
-  EXPECT_THAT(ErrorOf([&] { ParseShardIndex(deep, "index"); }), HasSubstr("nested deeper"));
+  EXPECT_THAT(ErrorFrom([&] { ParseShardIndex(deep, "index"); }), HasSubstr("nested deeper"));
 }
 
 TEST(SafetensorsFolder, ReadsOnlyInsideItsFolder) {
@@ -191,7 +191,7 @@ TEST(SafetensorsFolder, ReadsOnlyInsideItsFolder) {
   EXPECT_EQ(SafetensorsFolder(snapshot).tensors().size(), 1u);
   std::filesystem::remove(snapshot / "model.safetensors");
   std::filesystem::create_symlink("../../other", snapshot / "model.safetensors");
-  EXPECT_THAT(ErrorOf([&] { SafetensorsFolder{snapshot}; }), HasSubstr("outside of the model's"));
+  EXPECT_THAT(ErrorFrom([&] { SafetensorsFolder{snapshot}; }), HasSubstr("outside of the model's"));
 }
 
 }  // namespace

@@ -1,8 +1,9 @@
 // The layers on a GPU: the module's kernels against the composed operators in float64 on the CPU,
 // and whole networks, losses and gradients, against the CPU.
-#include <ATen/ATen.h>
+#include <ATen/Context.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/detail/CUDAHooksInterface.h>
+#include <ATen/ops/cosine_similarity.h>
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -10,6 +11,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "model_adapters/native/torch_headers.h"
 #include "model_adapters/native/weights.h"
 #include "model_adapters/spec/checkpoint.h"
 #include "tests/model_adapters/native/tiny_models.h"

@@ -2,10 +2,10 @@
 // layer with soft gates, in float64.
 #include "training/layers/chunk_choice.h"
 
-#include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 
+#include "model_adapters/native/torch_headers.h"
 #include "tests/training/forms/recurrences.h"
 #include "training/forms/chunk_attention.h"
 #include "training/network.h"

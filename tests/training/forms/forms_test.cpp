@@ -1,8 +1,10 @@
 // Every chunked form against its recurrence in float64: values and gradients, lengths around the
 // chunk, decays near 0 and near 1.
-#include <ATen/ATen.h>
+#include <ATen/ops/diag_embed.h>
+#include <ATen/ops/eye.h>
 #include <gtest/gtest.h>
 
+#include "model_adapters/native/torch_headers.h"
 #include "tests/training/forms/recurrences.h"
 #include "training/forms/chunk_attention.h"
 #include "training/forms/linear_attention.h"
@@ -11,7 +13,7 @@
 namespace natsl::training {
 namespace {
 
-constexpr double kTolerance = 1e-10;
+constexpr double kFormTolerance = 1e-10;
 
 struct DecayCase {
   const char* name;
@@ -53,7 +55,8 @@ TEST(FormsTest, DeltaRule) {
       return DeltaRuleInputs{.q = x[0], .k = x[1], .v = x[2], .beta = x[3], .g = x[4], .keep = {}};
     };
     ExpectEqualForms([&](const auto& x) { return DeltaRule(pack(x)); },
-                     [&](const auto& x) { return DeltaRecurrence(pack(x)); }, inputs, kTolerance);
+                     [&](const auto& x) { return DeltaRecurrence(pack(x)); }, inputs,
+                     kFormTolerance);
   }
 }
 
@@ -84,7 +87,8 @@ TEST(FormsTest, DeltaRuleThatDropsChunks) {
                              .decay_over_dropped = decay_over_dropped};
     };
     ExpectEqualForms([&](const auto& x) { return DeltaRule(pack(x)); },
-                     [&](const auto& x) { return DeltaRecurrence(pack(x)); }, inputs, kTolerance);
+                     [&](const auto& x) { return DeltaRecurrence(pack(x)); }, inputs,
+                     kFormTolerance);
   }
 }
 
@@ -96,7 +100,7 @@ TEST(FormsTest, ScalarDecay) {
         [](const auto& x) { return LinearRecurrence(x[0], x[1], x[2], x[3]); },
         {Random({2, 2, tokens, 8}, 1), Random({2, 2, tokens, 8}, 2), Random({2, 2, tokens, 6}, 3),
          Uniform({2, 2, tokens}, 4, decay.low, decay.high)},
-        kTolerance);
+        kFormTolerance);
   }
 }
 
@@ -109,12 +113,12 @@ TEST(FormsTest, VectorDecay) {
     ExpectEqualForms(
         [](const auto& x) { return VectorDecayAttention(x[0], x[1], x[2], x[3]) + 0 * x[4].sum(); },
         [](const auto& x) { return LinearRecurrence(x[0], x[1], x[2], x[3]) + 0 * x[4].sum(); },
-        inputs, kTolerance);
+        inputs, kFormTolerance);
     SCOPED_TRACE("bonus");
     ExpectEqualForms(
         [](const auto& x) { return VectorDecayAttention(x[0], x[1], x[2], x[3], x[4]); },
         [](const auto& x) { return LinearRecurrence(x[0], x[1], x[2], x[3], x[4]); }, inputs,
-        kTolerance);
+        kFormTolerance);
   }
 }
 
@@ -124,7 +128,7 @@ TEST(FormsTest, Scan) {
     ExpectEqualForms([](const auto& x) { return GatedScan(x[0], x[1]); },
                      [](const auto& x) { return ScanRecurrence(x[0], x[1]); },
                      {Random({2, tokens, 5}, 1), Uniform({2, tokens, 5}, 2, decay.low, decay.high)},
-                     kTolerance);
+                     kFormTolerance);
   }
 }
 
@@ -136,7 +140,7 @@ TEST(FormsTest, ChunkAttention) {
         [&](const auto& x) { return GatedAttention(x[0], x[1], x[2], chosen, x[3], 0.3); },
         {Random({1, 2, 140, 4}, 1), Random({1, 2, 140, 4}, 2), Random({1, 2, 140, 3}, 3),
          at::full({1, 2, 3}, gate, at::kDouble)},
-        kTolerance);
+        kFormTolerance);
   }
 }
 

@@ -1,10 +1,11 @@
 // Token by token, as the specs write them.
 #include "tests/training/forms/recurrences.h"
 
-#include <ATen/ATen.h>
+#include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
+#include "model_adapters/native/torch_headers.h"
 #include "training/network.h"
 
 namespace natsl::training {

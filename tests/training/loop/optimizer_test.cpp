@@ -1,6 +1,7 @@
 // AdamW against its definition in double.
 #include "training/loop/optimizer.h"
 
+#include <ATen/ops/equal.h>
 #include <gtest/gtest.h>
 
 #include <cmath>

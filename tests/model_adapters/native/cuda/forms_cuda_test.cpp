@@ -6,7 +6,7 @@
 namespace natsl::model_adapters::native::cuda {
 namespace {
 
-constexpr double kTolerance = 2e-4;
+constexpr double kFormTolerance = 2e-4;
 
 class CudaForms : public testing::TestWithParam<TinyModel> {
  protected:
@@ -23,9 +23,9 @@ TEST_P(CudaForms, EqualsTheCpuInEveryForm) {
   for (const auto& pieces : splits) {
     const Trace trace = model->Forward(ids, true, pieces);
     ASSERT_EQ(trace.hidden_states.size(), expected.hidden_states.size());
-    EXPECT_LE(Compare(trace.hidden_states, expected.hidden_states).largest, kTolerance)
+    EXPECT_LE(Compare(trace.hidden_states, expected.hidden_states).largest, kFormTolerance)
         << pieces.size() << " pieces";
-    EXPECT_LE(Compare(trace.logits, expected.logits).largest, kTolerance)
+    EXPECT_LE(Compare(trace.logits, expected.logits).largest, kFormTolerance)
         << pieces.size() << " pieces";
   }
 }
@@ -57,7 +57,7 @@ TEST_P(CudaForms, ForkLeavesItsOriginAlone) {
   const auto expect_next = [&](Session& session, const std::vector<TokenId>& path) {
     const auto fresh = model->NewSession(1);
     fresh->Prefill(path);
-    EXPECT_LE(Compare(session.NextLogProbs(), fresh->NextLogProbs()).largest, kTolerance);
+    EXPECT_LE(Compare(session.NextLogProbs(), fresh->NextLogProbs()).largest, kFormTolerance);
   };
   const auto session = model->NewSession(1);
   session->Prefill(std::span(ids).first(60));
@@ -92,7 +92,7 @@ TEST_P(CudaForms, ScoresEqualTheCpus) {
   model->Score(requests, scores, listener);
   for (size_t i = 0; i < requests.size(); ++i) {
     ASSERT_EQ(scores[i].log_probs.size(), expected[i].log_probs.size());
-    EXPECT_LE(Compare(scores[i].log_probs, expected[i].log_probs).largest, kTolerance) << i;
+    EXPECT_LE(Compare(scores[i].log_probs, expected[i].log_probs).largest, kFormTolerance) << i;
     EXPECT_EQ(scores[i].is_greedy, expected[i].is_greedy) << i;
   }
   std::vector<TokenScore> again(requests.size());
@@ -108,7 +108,7 @@ TEST_P(CudaForms, AFreshModelScoresASingleSequence) {
   CountingListener listener;
   OpenTiny(GetParam())->Score(std::span(&request, 1), std::span(&expected, 1), listener);
   OpenTinyOnDevice(GetParam())->Score(std::span(&request, 1), std::span(&score, 1), listener);
-  EXPECT_LE(Compare(score.log_probs, expected.log_probs).largest, kTolerance);
+  EXPECT_LE(Compare(score.log_probs, expected.log_probs).largest, kFormTolerance);
 }
 
 TEST_P(CudaForms, GeneratesWhatTheCpuGenerates) {
