@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <string>
 
 namespace natsl::core {
 
@@ -33,5 +34,8 @@ class FakeClock final : public Clock {
  private:
   int64_t now_ns_ = 0;
 };
+
+/// The date and time of day: "2025-01-31T23:59:59Z".
+std::string UtcNow();
 
 }  // namespace natsl::core

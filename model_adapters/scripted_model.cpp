@@ -33,14 +33,14 @@ int64_t CountIds(const JsonObject& line, const char* key) {
   return line.Has(key) && line.At(key).is_array() ? core::Size(line.At(key)) : 0;
 }
 
-void ReadBase(const JsonObject& line, ResultBase& base) {
+void ReadLineBase(const JsonObject& line, ResultBase& base) {
   base.context_tokens = CountIds(line, "context_ids");
   base.output_tokens = std::max(CountIds(line, "continuation_ids"), CountIds(line, "output_ids"));
   if (line.Has("dropped_ids")) base.truncated_tokens = line.Int("dropped_ids");
   if (line.Has("error")) base.error = line.String("error");
 }
 
-FinishReason ReadFinish(const JsonObject& line) {
+FinishReason ReadLineFinish(const JsonObject& line) {
   if (!line.Has("finish")) return FinishReason::kStop;
   const std::string name = line.String("finish");
   for (const FinishReason reason :
@@ -129,7 +129,7 @@ class ScriptedModel final : public LanguageModel {
     const bool failed = line.Has("error");
     if (type == "loglikelihood") {
       LoglikelihoodResult result;
-      ReadBase(line, result);
+      ReadLineBase(line, result);
       if (!failed) {
         result.log_prob = line.Double("logprob");
         result.is_greedy = line.Bool("is_greedy");
@@ -138,15 +138,15 @@ class ScriptedModel final : public LanguageModel {
                      std::move(result));
     } else if (type == "loglikelihood_rolling") {
       RollingResult result;
-      ReadBase(line, result);
+      ReadLineBase(line, result);
       if (!failed) result.log_prob = line.Double("logprob");
       texts_.emplace(line.String("continuation"), std::move(result));
     } else if (type == "generate_until") {
       GenerateResult result;
-      ReadBase(line, result);
+      ReadLineBase(line, result);
       if (!failed) {
         result.text = line.String("output");
-        result.finish = ReadFinish(line);
+        result.finish = ReadLineFinish(line);
       }
       generations_.emplace(line.String("context"), std::move(result));
     } else {

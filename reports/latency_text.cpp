@@ -28,8 +28,8 @@ LatencyCell Bytes(const std::optional<int64_t>& bytes) {
   return bytes ? NumberCell(static_cast<double>(*bytes), NumberFormat::kBytes) : TextCell("");
 }
 
-std::string Range(const std::optional<double>& low, const std::optional<double>& high,
-                  NumberFormat format) {
+std::string RangeText(const std::optional<double>& low, const std::optional<double>& high,
+                      NumberFormat format) {
   if (!low || !high) return "";
   return FormatNumber(*low, format, 4) + " to " + FormatNumber(*high, format, 4);
 }
@@ -94,7 +94,7 @@ LatencyTable TimesTable(const LatencyRecord& record) {
         {TextCell(Name(m.point)),
          TextCell(VariantOf(record, m.variant).label),
          NumberCell(m.summary.median, kTime),
-         TextCell(Range(m.summary.low, m.summary.high, kTime)),
+         TextCell(RangeText(m.summary.low, m.summary.high, kTime)),
          NumberCell(m.summary.minimum, kTime),
          NumberCell(m.summary.p90, kTime),
          NumberCell(m.summary.p99, kTime),
@@ -154,7 +154,7 @@ LatencyTable SpeedUpTable(const LatencyRecord& record) {
     table.rows.push_back({TextCell(Name(s.point)), TextCell(VariantOf(record, s.variant).label),
                           TextCell(VariantOf(record, s.baseline).label),
                           NumberCell(s.ratio, NumberFormat::kMultiple),
-                          TextCell(Range(s.low, s.high, NumberFormat::kMultiple))});
+                          TextCell(RangeText(s.low, s.high, NumberFormat::kMultiple))});
   }
   return table;
 }
@@ -176,7 +176,7 @@ LatencyTable GrowthTable(const LatencyRecord& record) {
          part(fit.c),
          fit.valid ? NumberCell(fit.largest_error, NumberFormat::kPercent, 3) : TextCell(""),
          NumberCell(fit.exponent, NumberFormat::kPlain),
-         TextCell(Range(fit.exponent_low, fit.exponent_high, NumberFormat::kPlain)),
+         TextCell(RangeText(fit.exponent_low, fit.exponent_high, NumberFormat::kPlain)),
          TextCell(fit.exponent ? fmt::format("{} from {} on", fit.exponent_points,
                                              latency::FormatLength(fit.exponent_from))
                                : "")});

@@ -20,9 +20,9 @@ namespace {
 struct Spread {
   double mean = 0, low = 0, high = 0;
 };
-using Value = std::function<std::optional<double>(const RatioRun&)>;
+using RunValue = std::function<std::optional<double>(const RatioRun&)>;
 
-std::optional<Spread> SpreadOf(const RatioArm& arm, const Value& value) {
+std::optional<Spread> SpreadOf(const RatioArm& arm, const RunValue& value) {
   std::vector<double> values;
   for (const RatioRun& run : arm.runs) {
     if (const auto found = value(run)) values.push_back(*found);
@@ -42,7 +42,7 @@ double MeanShare(const RatioArm& arm) {
   return sum;
 }
 
-Value Score(const std::string& task) {
+RunValue Score(const std::string& task) {
   return [task](const RatioRun& run) -> std::optional<double> {
     const auto found = run.scores.find(task);
     if (found == run.scores.end()) return {};
@@ -51,7 +51,7 @@ Value Score(const std::string& task) {
 }
 
 /// Mean of all scores at lengths that `wanted` accepts.
-Value MeanScore(const std::function<bool(int64_t)>& wanted) {
+RunValue MeanScore(const std::function<bool(int64_t)>& wanted) {
   return [wanted](const RatioRun& run) -> std::optional<double> {
     double sum = 0;
     int64_t count = 0;
@@ -67,7 +67,7 @@ Value MeanScore(const std::function<bool(int64_t)>& wanted) {
 }
 
 /// Language-model loss over the positions up to `most`.
-Value LossUpTo(int64_t most) {
+RunValue LossUpTo(int64_t most) {
   return [most](const RatioRun& run) -> std::optional<double> {
     double sum = 0;
     int64_t before = 0;
@@ -81,7 +81,7 @@ Value LossUpTo(int64_t most) {
   };
 }
 
-PlotSeries SeriesOf(const RatioStudy& study, const std::string& name, const Value& value) {
+PlotSeries SeriesOf(const RatioStudy& study, const std::string& name, const RunValue& value) {
   PlotSeries series{.name = name};
   std::vector<const RatioArm*> arms;
   for (const RatioArm& arm : study.arms) {
@@ -100,7 +100,7 @@ PlotSeries SeriesOf(const RatioStudy& study, const std::string& name, const Valu
   return series;
 }
 
-PlotSeries LearnedSeries(const RatioStudy& study, const std::string& name, const Value& value) {
+PlotSeries LearnedSeries(const RatioStudy& study, const std::string& name, const RunValue& value) {
   PlotSeries series{.name = name, .line = false};
   for (const RatioArm& arm : study.arms) {
     if (!arm.learned) continue;
@@ -120,7 +120,7 @@ PlotAxis ShareAxis() {
 }
 
 std::string PlotOf(const RatioStudy& study, const std::string& title, const PlotAxis& y,
-                   const std::vector<std::pair<std::string, Value>>& values) {
+                   const std::vector<std::pair<std::string, RunValue>>& values) {
   LinePlot plot;
   plot.title = title;
   plot.x = ShareAxis();

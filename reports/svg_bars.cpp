@@ -10,9 +10,7 @@
 namespace natsl::reports {
 namespace {
 
-constexpr double kRow = 26, kBar = 15, kTop = 34, kRight = 16, kBottom = 44;
-constexpr const char* kGrid = "var(--line,#d0d7de)";
-constexpr const char* kQuiet = "var(--quiet,#57606a)";
+constexpr double kRow = 26, kBar = 15, kBarsBottom = 44;
 constexpr double kLongestName = 190;
 
 std::string Shortened(const std::string& name) {
@@ -24,15 +22,15 @@ std::string Shortened(const std::string& name) {
 }
 
 /// Names on the left, a value axis below.
-class Rows {
+class BarRows {
  public:
-  Rows(SvgCanvas& canvas, const PlotAxis& axis, const std::vector<std::string>& names, double low,
-       double high, double room_right)
-      : right_(kPlotWidth - kRight - room_right), map_(axis, low, high, 5) {
+  BarRows(SvgCanvas& canvas, const PlotAxis& axis, const std::vector<std::string>& names,
+          double low, double high, double room_right)
+      : right_(kPlotWidth - kPlotRight - room_right), map_(axis, low, high, 5) {
     for (const std::string& name : names) left_ = std::max(left_, TextWidth(Shortened(name)) + 20);
-    const double bottom = kTop + kRow * static_cast<double>(names.size());
+    const double bottom = kPlotTop + kRow * static_cast<double>(names.size());
     for (const AxisTick& tick : map_.ticks()) {
-      canvas.Line(X(tick.value), kTop, X(tick.value), bottom, kGrid, 1);
+      canvas.Line(X(tick.value), kPlotTop, X(tick.value), bottom, kGrid, 1);
       canvas.Text(X(tick.value), bottom + 17, tick.label, TextAnchor::kMiddle);
     }
     canvas.Text((left_ + right_) / 2, bottom + 36, axis.label, TextAnchor::kMiddle);
@@ -42,7 +40,9 @@ class Rows {
   }
 
   double X(double value) const { return left_ + map_.Map(value) * (right_ - left_); }
-  double Y(size_t row) const { return kTop + kRow * static_cast<double>(row) + (kRow - kBar) / 2; }
+  double Y(size_t row) const {
+    return kPlotTop + kRow * static_cast<double>(row) + (kRow - kBar) / 2;
+  }
 
  private:
   double left_ = 40, right_;
@@ -70,14 +70,14 @@ std::string RenderSvg(const BarPlot& plot) {
     high = std::max({high, bar.value, bar.high.value_or(0)});
   }
   if (names.empty()) return "";
-  const double height = kTop + kBottom + kRow * static_cast<double>(names.size());
+  const double height = kPlotTop + kBarsBottom + kRow * static_cast<double>(names.size());
   SvgCanvas canvas(plot.title, height + LegendHeight(legend));
   PlotAxis axis = plot.value;
   axis.scale = AxisScale::kLinear;
-  const Rows rows(canvas, axis, names, low, high, room);
+  const BarRows rows(canvas, axis, names, low, high, room);
   for (const PlotRule& rule : plot.rules) {
     if (!rule.x || *rule.x < low || *rule.x > high) continue;
-    canvas.Line(rows.X(*rule.x), kTop, rows.X(*rule.x), height - kBottom, kQuiet, 1.5,
+    canvas.Line(rows.X(*rule.x), kPlotTop, rows.X(*rule.x), height - kBarsBottom, kQuiet, 1.5,
                 "stroke-dasharray=\"2 4\"");
   }
   size_t row = 0;
@@ -118,11 +118,11 @@ std::string RenderSvg(const StackedBarPlot& plot) {
   for (size_t i = 0; i < plot.parts.size(); ++i) {
     legend.push_back({.name = plot.parts[i], .colour = static_cast<int>(i), .box = true});
   }
-  const double height = kTop + kBottom + kRow * static_cast<double>(names.size());
+  const double height = kPlotTop + kBarsBottom + kRow * static_cast<double>(names.size());
   SvgCanvas canvas(plot.title, height + LegendHeight(legend));
   PlotAxis axis = plot.value;
   axis.scale = AxisScale::kLinear;
-  const Rows rows(canvas, axis, names, 0, high, 10);
+  const BarRows rows(canvas, axis, names, 0, high, 10);
   for (size_t row = 0; row < plot.bars.size(); ++row) {
     double at = 0;
     for (size_t part = 0; part < plot.bars[row].parts.size(); ++part) {

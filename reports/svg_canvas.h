@@ -9,6 +9,10 @@ namespace natsl::reports {
 
 /// Size of a plot's drawing in its own units; it scales with the page.
 inline constexpr double kPlotWidth = 560;
+/// Room above what is plotted and to its right.
+inline constexpr double kPlotTop = 34, kPlotRight = 16;
+inline constexpr const char* kGrid = "var(--line,#d0d7de)";
+inline constexpr const char* kQuiet = "var(--quiet,#57606a)";
 
 enum class TextAnchor { kStart, kMiddle, kEnd };
 

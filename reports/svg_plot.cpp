@@ -13,9 +13,7 @@ namespace natsl::reports {
 namespace {
 
 constexpr double kHeight = 340;  ///< without the legend
-constexpr double kTop = 34, kRight = 16, kBottom = 48;
-constexpr const char* kGrid = "var(--line,#d0d7de)";
-constexpr const char* kQuiet = "var(--quiet,#57606a)";
+constexpr double kBottom = 48;
 
 bool Drawable(double value, AxisScale scale) {
   return std::isfinite(value) && (scale == AxisScale::kLinear || value > 0);
@@ -40,26 +38,27 @@ class Frame {
     for (const AxisTick& tick : y_.ticks()) widest = std::max(widest, TextWidth(tick.label));
     left_ = 34 + widest;
     for (const AxisTick& tick : y_.ticks()) {
-      canvas.Line(left_, Y(tick.value), kPlotWidth - kRight, Y(tick.value), kGrid, 1);
+      canvas.Line(left_, Y(tick.value), kPlotWidth - kPlotRight, Y(tick.value), kGrid, 1);
       canvas.Text(left_ - 6, Y(tick.value) + 4.5, tick.label, TextAnchor::kEnd);
     }
     double taken = -1e9;
     for (const AxisTick& tick : x_.ticks()) {
       const double at = X(tick.value), half = TextWidth(tick.label) / 2;
-      canvas.Line(at, kTop, at, kHeight - kBottom, kGrid, 1);
+      canvas.Line(at, kPlotTop, at, kHeight - kBottom, kGrid, 1);
       if (at - half < taken) continue;  // would run into the label before
       canvas.Text(at, kHeight - kBottom + 17, tick.label, TextAnchor::kMiddle);
       taken = at + half + 6;
     }
-    canvas.Text((left_ + kPlotWidth - kRight) / 2, kHeight - 10, x_axis.label, TextAnchor::kMiddle);
-    const double middle = (kTop + kHeight - kBottom) / 2;
+    canvas.Text((left_ + kPlotWidth - kPlotRight) / 2, kHeight - 10, x_axis.label,
+                TextAnchor::kMiddle);
+    const double middle = (kPlotTop + kHeight - kBottom) / 2;
     canvas.Text(13, middle, y_axis.label, TextAnchor::kMiddle,
                 fmt::format("transform=\"rotate(-90 13 {:.2f})\"", middle));
   }
 
-  double X(double value) const { return left_ + x_.Map(value) * (kPlotWidth - kRight - left_); }
+  double X(double value) const { return left_ + x_.Map(value) * (kPlotWidth - kPlotRight - left_); }
   double Y(double value) const {
-    return kHeight - kBottom - y_.Map(value) * (kHeight - kBottom - kTop);
+    return kHeight - kBottom - y_.Map(value) * (kHeight - kBottom - kPlotTop);
   }
   double left() const { return left_; }
 
@@ -136,22 +135,23 @@ void DrawSeries(SvgCanvas& canvas, const Frame& frame, const LinePlot& plot, siz
 }
 
 void DrawRules(SvgCanvas& canvas, const Frame& frame, const LinePlot& plot) {
-  double row = kTop + 13;
+  double row = kPlotTop + 13;
   for (const PlotRule& rule : plot.rules) {
     if (rule.x && Drawable(*rule.x, plot.x.scale)) {
       const double x = frame.X(*rule.x);
-      if (x < frame.left() || x > kPlotWidth - kRight) continue;
-      canvas.Line(x, kTop, x, kHeight - kBottom, kQuiet, 1.5, "stroke-dasharray=\"2 4\"");
-      const bool right = x + 6 + TextWidth(rule.label) < kPlotWidth - kRight;
+      if (x < frame.left() || x > kPlotWidth - kPlotRight) continue;
+      canvas.Line(x, kPlotTop, x, kHeight - kBottom, kQuiet, 1.5, "stroke-dasharray=\"2 4\"");
+      const bool right = x + 6 + TextWidth(rule.label) < kPlotWidth - kPlotRight;
       canvas.Text(right ? x + 5 : x - 5, row, rule.label,
                   right ? TextAnchor::kStart : TextAnchor::kEnd);
       row += 15;  // labels of neighbours don't run into each other
     }
     if (rule.y && Drawable(*rule.y, plot.y.scale)) {
       const double y = frame.Y(*rule.y);
-      if (y < kTop || y > kHeight - kBottom) continue;
-      canvas.Line(frame.left(), y, kPlotWidth - kRight, y, kQuiet, 1.5, "stroke-dasharray=\"2 4\"");
-      canvas.Text(kPlotWidth - kRight - 3, y - 5, rule.label, TextAnchor::kEnd);
+      if (y < kPlotTop || y > kHeight - kBottom) continue;
+      canvas.Line(frame.left(), y, kPlotWidth - kPlotRight, y, kQuiet, 1.5,
+                  "stroke-dasharray=\"2 4\"");
+      canvas.Text(kPlotWidth - kPlotRight - 3, y - 5, rule.label, TextAnchor::kEnd);
     }
   }
 }

@@ -17,7 +17,7 @@ namespace natsl::cli {
 namespace {
 
 constexpr int kStopped = 130;  // as a shell says of SIGINT
-constexpr const char* kFooter =
+constexpr const char* kFetchFooter =
     "Nothing else of natsl-bench goes to the network for data. Fetched again, it goes on where it\n"
     "stopped; files that are there and right stay untouched. A token for the hub is read from\n"
     "HF_TOKEN or the hub's own token file, and sent to the hub alone. Exit status: 0, 2 the "
@@ -147,7 +147,7 @@ void AddDataFetch(CLI::App& data, Context& context) {
                 "Take what is published now of files that only the lock knows, and lock that");
   app->add_flag("--dry-run", verb->dry_run, "Say what would be fetched; no network");
   app->add_flag("--quiet", verb->quiet, "No progress");
-  app->footer(kFooter);
+  app->footer(kFetchFooter);
   app->callback([verb, &context] { context.status = Fetch(*verb); });
 }
 

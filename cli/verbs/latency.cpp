@@ -1,7 +1,6 @@
 #include "cli/verbs/latency.h"
 
 #include <CLI/CLI.hpp>
-#include <ctime>
 #include <filesystem>
 #include <iostream>
 
@@ -27,15 +26,6 @@ namespace natsl::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string UtcNow() {
-  const std::time_t now = std::time(nullptr);
-  std::tm utc{};
-  ::gmtime_r(&now, &utc);
-  char text[32];
-  std::strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &utc);
-  return text;
-}
 
 std::string Build() {
 #ifdef NDEBUG
@@ -106,7 +96,7 @@ class LatencyVerb {
   void Describe() {
     record_.program_version = ProgramVersion();
     record_.build = Build();
-    record_.started_utc = UtcNow();
+    record_.started_utc = core::UtcNow();
     record_.machine = latency::DescribeHost();
     gpu_ = latency::OpenGpuCounters(options_.model.device, record_.machine.gpu_absent);
     if (gpu_) record_.machine.gpus.push_back(gpu_->Describe());
@@ -252,7 +242,7 @@ class LatencyVerb {
           latency::RooflineOf(measured.spec, measured.storage, measurement, peaks);
     }
     latency::Analyze(record_);
-    record_.ended_utc = UtcNow();
+    record_.ended_utc = core::UtcNow();
     const fs::path folder(options_.output);
     core::WriteFileAtomic(folder / "latency.md", reports::LatencyMarkdown(record_));
     core::WriteFileAtomic(folder / "latency.html", reports::LatencyHtml(record_));

@@ -5,7 +5,6 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <ctime>
 #include <iostream>
 #include <thread>
 
@@ -57,15 +56,6 @@ class Phases {
   int64_t last_ns_;
   std::vector<reports::ExecutionRecord::Phase> phases_;
 };
-
-std::string UtcNow() {
-  const std::time_t now = std::time(nullptr);
-  std::tm utc{};
-  ::gmtime_r(&now, &utc);
-  char text[32];
-  std::strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &utc);
-  return text;
-}
 
 /// Refuses an output folder that holds another run; `part` of the identity is compared.
 void RequireSame(evaluators::Journal& journal, const std::string& part, const Identity& now,
@@ -334,7 +324,7 @@ class RunVerb {
   const RunOptions& options_;
   const Context& context_;
   std::vector<reports::Setting> settings_;
-  std::string started_ = UtcNow();
+  std::string started_ = core::UtcNow();
   core::SteadyClock clock_;
   Phases phases_;
   Progress progress_;

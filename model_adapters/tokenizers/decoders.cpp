@@ -171,7 +171,7 @@ std::unique_ptr<Decoder> MakeCtc(const JsonObject& object) {
   });
 }
 
-std::unique_ptr<Decoder> MakeSequence(const JsonObject& object) {
+std::unique_ptr<Decoder> MakeDecoderSequence(const JsonObject& object) {
   std::vector<std::shared_ptr<const Decoder>> steps;
   ForEachComponent(object, "decoders", [&](const Json& item, const std::string& where) {
     if (auto step = MakeDecoder(item, where)) steps.push_back(std::move(step));
@@ -187,7 +187,7 @@ std::unique_ptr<Decoder> MakeDecoder(const Json& json, const std::string& where)
   if (json.is_null()) return nullptr;
   const JsonObject object(json, where, ErrorCode::kModel);
   const std::string type = object.String("type");
-  if (type == "Sequence") return MakeSequence(object);
+  if (type == "Sequence") return MakeDecoderSequence(object);
   if (type == "ByteLevel") return From(DecodeByteLevel);
   if (type == "ByteFallback") return From(DecodeByteFallback);
   if (type == "Fuse") return From([](Tokens& tokens) { tokens = {Joined(tokens)}; });

@@ -156,7 +156,7 @@ std::unique_ptr<Normalizer> MakeBert(const JsonObject& object) {
   });
 }
 
-std::unique_ptr<Normalizer> MakeSequence(const JsonObject& object) {
+std::unique_ptr<Normalizer> MakeNormalizerSequence(const JsonObject& object) {
   std::vector<std::shared_ptr<const Normalizer>> steps;
   ForEachComponent(object, "normalizers", [&](const Json& item, const std::string& where) {
     if (auto step = MakeNormalizer(item, where)) steps.push_back(std::move(step));
@@ -182,7 +182,7 @@ std::unique_ptr<Normalizer> MakeNormalizer(const Json& json, const std::string& 
   if (json.is_null()) return nullptr;
   const JsonObject object(json, where, ErrorCode::kModel);
   const std::string type = object.String("type");
-  if (type == "Sequence") return MakeSequence(object);
+  if (type == "Sequence") return MakeNormalizerSequence(object);
   if (type == "NFC") return FormNormalizer(icu::Normalizer2::getNFCInstance);
   if (type == "NFD") return FormNormalizer(icu::Normalizer2::getNFDInstance);
   if (type == "NFKC") return FormNormalizer(icu::Normalizer2::getNFKCInstance);

@@ -25,7 +25,7 @@ constexpr uint64_t kEscapeSpaces = 5;
 
 constexpr uint64_t kBpe = 2;          // of the model types
 constexpr uint64_t kUserDefined = 4;  // of the piece types
-constexpr std::string_view kSpaceMark = "\xE2\x96\x81";
+constexpr std::string_view kWordMark = "\xE2\x96\x81";
 
 class FieldReader {
  public:
@@ -95,8 +95,8 @@ class FieldReader {
 
 /// A space mark after another character.
 bool HoldsInnerSpace(std::string_view piece) {
-  while (piece.starts_with(kSpaceMark)) piece.remove_prefix(kSpaceMark.size());
-  return piece.find(kSpaceMark) != std::string_view::npos;
+  while (piece.starts_with(kWordMark)) piece.remove_prefix(kWordMark.size());
+  return piece.find(kWordMark) != std::string_view::npos;
 }
 
 }  // namespace
@@ -120,7 +120,7 @@ bool EncodesWordByWord(std::string_view bytes) {
         if (piece.field() == kPieceType && piece.number() == kUserDefined) return false;
         if (piece.field() != kPieceText) continue;
         if (HoldsInnerSpace(piece.content())) return false;
-        has_space |= piece.content() == kSpaceMark;
+        has_space |= piece.content() == kWordMark;
       }
     } else if (model.field() == kTrainer) {
       for (FieldReader trainer(model.content()); trainer.Next();) {

@@ -16,7 +16,7 @@ namespace natsl::tasks {
 namespace {
 
 /// Every non-overlapping occurrence, left to right.
-std::string Replaced(std::string_view text, std::string_view from, std::string_view to) {
+std::string WithReplaced(std::string_view text, std::string_view from, std::string_view to) {
   std::string out;
   out.reserve(text.size());
   size_t begin = 0;
@@ -29,7 +29,7 @@ std::string Replaced(std::string_view text, std::string_view from, std::string_v
 }
 
 bool StartsPage(std::string_view line) {
-  const std::string joined = Replaced(Replaced(line, "= = =", "==="), "= =", "==");
+  const std::string joined = WithReplaced(WithReplaced(line, "= = =", "==="), "= =", "==");
   const std::string_view title = core::PythonStrip(joined);
   return title.starts_with("= ") && title.ends_with(" =");
 }

@@ -18,7 +18,7 @@ namespace {
 constexpr const char* kDictionarySha256 =
     "7197c3211ddd98962b036cdf40324d1ea2bfaa12bd028e68faa70111a88e12a8";
 constexpr std::string_view kStates = "BEMS";
-constexpr double kNever = -3.14e100;
+constexpr double kImpossible = -3.14e100;
 
 /// The dict literal of "P = {...}" in a Python file: with double quotes it is JSON. (Not the
 /// project's ordered JSON, whose objects take quadratic time for tables of 14,000 keys.)
@@ -92,7 +92,7 @@ ChineseSegmenter::ChineseSegmenter(const SegmenterTables& tables) : edges_(1 << 
   const auto emission = PythonTable(tables.emission, "prob_emit.py");
   for (size_t i = 0; i < 4; ++i) {
     start_[i] = Number(OfState(start, kStates[i], "prob_start.py"), "prob_start.py");
-    transition_[i].fill(kNever);
+    transition_[i].fill(kImpossible);
     for (const auto& [to, value] : OfState(transition, kStates[i], "prob_trans.py").items()) {
       const size_t j = kStates.find(to);
       if (to.size() != 1 || j == std::string_view::npos) {

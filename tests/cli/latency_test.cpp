@@ -16,7 +16,7 @@ namespace {
 using testing::HasSubstr;
 
 const std::string kModels = NATSL_SOURCE_DIR "/samples/models/";
-const std::string kProgram = NATSL_BINARY_DIR "/natsl-bench";
+const std::string kBinary = NATSL_BINARY_DIR "/natsl-bench";
 
 class Latency : public testing::Test {
  protected:
@@ -143,7 +143,7 @@ TEST_F(Latency, CompareFailsClosedAndConfirms) {
   EXPECT_EQ(slower.status, 1) << slower.out << slower.err;
   EXPECT_THAT(slower.out, HasSubstr("SLOWER"));
   // The program itself takes what --confirm puts behind a command; how fast it is isn't asked.
-  std::string command = kProgram;
+  std::string command = kBinary;
   for (const std::string& argument : Arguments("tiny-gdn-hybrid", what)) command += " " + argument;
   const Outcome measured =
       RunProgram({"compare", base, slow, "--confirm", command, command, "--confirm-rounds", "3"});

@@ -10,15 +10,15 @@
 namespace natsl::kernels::testing {
 namespace {
 
-struct Outcome {
+struct SumOutcome {
   std::vector<int64_t> argmax;
   std::vector<double> log_sum;
 };
 
-Outcome Compute(void (*kernel)(const LogSumExpArgs&), const Floats& x, int64_t rows, int64_t width,
-                int64_t stride) {
-  Outcome outcome{std::vector<int64_t>(static_cast<size_t>(rows)),
-                  std::vector<double>(static_cast<size_t>(rows))};
+SumOutcome Compute(void (*kernel)(const LogSumExpArgs&), const Floats& x, int64_t rows,
+                   int64_t width, int64_t stride) {
+  SumOutcome outcome{std::vector<int64_t>(static_cast<size_t>(rows)),
+                     std::vector<double>(static_cast<size_t>(rows))};
   LogSumExpArgs args;
   args.x = x.data();
   args.x_stride = stride;
@@ -35,7 +35,7 @@ TEST(LogSumExp, ByHand) {
   const float infinity = std::numeric_limits<float>::infinity();
   const Floats x = {0, 0, 0, 0, 1, 3, 3, -infinity, -200, -100, -300, -400};
   for (const auto kernel : {RunLogSumExpReference, RunLogSumExpCpu}) {
-    const Outcome outcome = Compute(kernel, x, 3, 4, 4);
+    const SumOutcome outcome = Compute(kernel, x, 3, 4, 4);
     EXPECT_EQ(outcome.argmax, (std::vector<int64_t>{0, 1, 1}));
     EXPECT_NEAR(outcome.log_sum[0], std::log(4.0), 1e-7);
     EXPECT_NEAR(outcome.log_sum[1], 3 + std::log(2 + std::exp(-2.0)), 1e-7);
@@ -52,8 +52,8 @@ TEST(LogSumExp, CpuAgreesWithReference) {
         const int64_t stride = width + 5;
         Floats x = random.Normals(kRows * stride);
         for (float& value : x) value = value * scale - 7;
-        const Outcome expected = Compute(RunLogSumExpReference, x, kRows, width, stride);
-        const Outcome actual = Compute(RunLogSumExpCpu, x, kRows, width, stride);
+        const SumOutcome expected = Compute(RunLogSumExpReference, x, kRows, width, stride);
+        const SumOutcome actual = Compute(RunLogSumExpCpu, x, kRows, width, stride);
         EXPECT_EQ(actual.argmax, expected.argmax) << target << " width " << width;
         for (size_t r = 0; r < kRows; ++r) {
           EXPECT_NEAR(actual.log_sum[r], expected.log_sum[r], 1e-6)

@@ -18,10 +18,10 @@ Floats InverseFrequencies(int64_t dims, double base) {
   return result;
 }
 
-struct Problem {
-  Problem(uint64_t seed, std::vector<int64_t> at, int64_t heads, int64_t head_dim, int64_t dims)
-      : Problem(Random(seed), std::move(at), heads, head_dim, dims) {}
-  Problem(Random random, std::vector<int64_t> at, int64_t heads, int64_t head_dim, int64_t dims)
+struct RopeProblem {
+  RopeProblem(uint64_t seed, std::vector<int64_t> at, int64_t heads, int64_t head_dim, int64_t dims)
+      : RopeProblem(Random(seed), std::move(at), heads, head_dim, dims) {}
+  RopeProblem(Random random, std::vector<int64_t> at, int64_t heads, int64_t head_dim, int64_t dims)
       : positions(std::move(at)),
         x(Matrix::Normals(random, static_cast<int64_t>(positions.size()), heads * head_dim, 3)),
         inverse(InverseFrequencies(dims, 10000)) {
@@ -89,8 +89,8 @@ TEST(RopeCpu, AgreesWithReference) {
       for (const auto& [head_dim, dims] : std::vector<std::pair<int64_t, int64_t>>{
                {2, 2}, {24, 24}, {40, 10}, {64, 64}, {80, 0}, {128, 32}, {256, 256}}) {
         if (tokens > 131 && head_dim > 64) continue;
-        Problem actual(1, Positions(tokens, 5, 37), 3, head_dim, dims);
-        Problem expected(1, Positions(tokens, 5, 37), 3, head_dim, dims);
+        RopeProblem actual(1, Positions(tokens, 5, 37), 3, head_dim, dims);
+        RopeProblem expected(1, Positions(tokens, 5, 37), 3, head_dim, dims);
         actual.args.attention_factor = expected.args.attention_factor = 1.25F;
         Validate(actual.args);
         RunRopeCpu(actual.args);
@@ -105,8 +105,8 @@ TEST(RopeCpu, AgreesWithReference) {
 TEST(RopeCpu, FarPositionsAndBeyondTheVectorRange) {
   ForEachTarget([](const std::string& target) {
     for (const int64_t first : {65535L, 999000L, 1048570L, 2000000000L}) {
-      Problem actual(2, Positions(40, first, 1), 2, 64, 64);
-      Problem expected(2, Positions(40, first, 1), 2, 64, 64);
+      RopeProblem actual(2, Positions(40, first, 1), 2, 64, 64);
+      RopeProblem expected(2, Positions(40, first, 1), 2, 64, 64);
       RunRopeCpu(actual.args);
       RunRopeReference(expected.args);
       ExpectClose(actual.x.Values(), expected.x.Values(), kRopeTolerance,
@@ -117,14 +117,14 @@ TEST(RopeCpu, FarPositionsAndBeyondTheVectorRange) {
 
 TEST(RopeCpu, SameBytesForAnyTeam) {
   ExpectSameBytesForAnyTeam([] {
-    Problem problem(3, Positions(301, 0, 1), 4, 80, 80);
+    RopeProblem problem(3, Positions(301, 0, 1), 4, 80, 80);
     RunRopeCpu(problem.args);
     return problem.x.Values();
   });
 }
 
 TEST(RopeValidate, NamesTheArgument) {
-  Problem problem(4, Positions(2, 0, 1), 2, 8, 8);
+  RopeProblem problem(4, Positions(2, 0, 1), 2, 8, 8);
   Validate(problem.args);
   problem.args.dims = 7;
   try {

@@ -16,9 +16,9 @@ struct Outcome {
 using Kernel = void (*)(const ShortConvArgs&);
 
 /// A batch with its inputs fixed by the seed; runs it cut in pieces.
-class Batch {
+class ConvBatch {
  public:
-  Batch(uint64_t seed, std::vector<int64_t> lengths, int64_t channels, int64_t width)
+  ConvBatch(uint64_t seed, std::vector<int64_t> lengths, int64_t channels, int64_t width)
       : lengths_(std::move(lengths)), channels_(channels), width_(width) {
     Random random(seed);
     x_ = random.Normals(testing::Sum(lengths_) * channels);
@@ -132,7 +132,7 @@ TEST(ShortConvCpu, AgreesWithReference) {
   ForEachTarget([](const std::string& target) {
     for (const int64_t width : {1, 2, 3, 4, 7}) {
       for (const int64_t channels : {1, 24, 64, 131, 600}) {
-        const Batch batch(1, {0, 1, 2, 63, 64, 65, 131}, channels, width);
+        const ConvBatch batch(1, {0, 1, 2, 63, 64, 65, 131}, channels, width);
         for (const bool plain : {false, true}) {
           const auto kind = plain ? ActivationKind::kIdentity : ActivationKind::kSilu;
           const Outcome actual = batch.Run(RunShortConvCpu, {}, kind, plain);
@@ -148,7 +148,7 @@ TEST(ShortConvCpu, AgreesWithReference) {
 
 TEST(ShortConvCpu, SameBytesWhereverCut) {
   for (const int64_t width : {2, 4, 6}) {
-    const Batch batch(2, {1000, 0, 3, 131}, 40, width);
+    const ConvBatch batch(2, {1000, 0, 3, 131}, 40, width);
     const Outcome whole = batch.Run(RunShortConvCpu, {}, ActivationKind::kSilu, true);
     for (const std::vector<int64_t>& cuts : std::vector<std::vector<int64_t>>{
              {1}, {1, 2}, {1, 2, 3, 4}, {64}, {63, 65, 130}, {128, 129, 256, 999}}) {
@@ -161,7 +161,7 @@ TEST(ShortConvCpu, SameBytesWhereverCut) {
 
 TEST(ShortConvCpu, SameBytesForAnyTeam) {
   ExpectSameBytesForAnyTeam([] {
-    const Batch batch(3, {1000, 5, 131}, 600, 4);
+    const ConvBatch batch(3, {1000, 5, 131}, 600, 4);
     Outcome outcome = batch.Run(RunShortConvCpu, {}, ActivationKind::kSilu, true);
     Append(outcome.y, outcome.tails);
     return outcome.y;

@@ -62,7 +62,7 @@ TEST(AxisMap, OneValueAndNarrowRangesHaveTicks) {
   EXPECT_GE(AxisMap({.label = "", .scale = AxisScale::kLog10}, 5, 5, 5).ticks().size(), 2u);
 }
 
-LinePlot Example() {
+LinePlot ExamplePlot() {
   LinePlot plot;
   plot.title = "Prefill <ms>";
   plot.x = {.label = "prompt", .scale = AxisScale::kLog2, .format = NumberFormat::kTokens};
@@ -78,8 +78,8 @@ LinePlot Example() {
 }
 
 TEST(LinePlot, DrawsSeriesIntervalsRulesAndLegend) {
-  const std::string svg = RenderSvg(Example());
-  EXPECT_EQ(svg, RenderSvg(Example()));
+  const std::string svg = RenderSvg(ExamplePlot());
+  EXPECT_EQ(svg, RenderSvg(ExamplePlot()));
   EXPECT_THAT(svg, HasSubstr("aria-label=\"Prefill &lt;ms&gt;\""));
   EXPECT_THAT(svg, HasSubstr("<title>subject, 1k: 10 ms (9 ms to 11 ms)</title>"));
   EXPECT_THAT(svg, HasSubstr(">crossover</text>"));
@@ -90,10 +90,10 @@ TEST(LinePlot, DrawsSeriesIntervalsRulesAndLegend) {
 }
 
 TEST(LinePlot, LeavesOutWhatALogAxisCantShow) {
-  LinePlot plot = Example();
+  LinePlot plot = ExamplePlot();
   plot.series[0].points.push_back({4096, 0, {}, {}, ""});
   plot.series[0].points.push_back({4096, std::numeric_limits<double>::infinity(), {}, {}, ""});
-  EXPECT_EQ(RenderSvg(plot), RenderSvg(Example()));
+  EXPECT_EQ(RenderSvg(plot), RenderSvg(ExamplePlot()));
   plot.series.clear();
   EXPECT_EQ(RenderSvg(plot), "");
 }

@@ -18,7 +18,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-std::string Refusal(const std::function<void()>& body) {
+std::string RefusalOf(const std::function<void()>& body) {
   try {
     body();
   } catch (const Error& error) {
@@ -50,7 +50,7 @@ TEST(ParseServedTest, ReadsAllOptions) {
 
 TEST(ParseServedTest, NamesWhatIsWrong) {
   const auto refusal = [](const std::string& text) {
-    return Refusal([&] { ParseServed("openai:" + text); });
+    return RefusalOf([&] { ParseServed("openai:" + text); });
   };
   EXPECT_THAT(refusal("host:8000/v1"), HasSubstr("http[s]://"));
   EXPECT_THAT(refusal("ftp://host/v1"), HasSubstr("http[s]://"));
@@ -70,7 +70,7 @@ TEST(ParseServedTest, NeverShowsAKey) {
        {"http://h/v1,key=SECRET", "http://h/v1,api_key=SECRET", "http://h/v1,token=SECRET",
         "http://user:SECRET@h/v1", "http://h/v1?key=SECRET", "ftp://user:SECRET@h/v1",
         "user:SECRET@h/v1,model=x", "http://h/v1,SECRET"}) {
-    const std::string refusal = Refusal([&] { ParseServed("openai:" + text); });
+    const std::string refusal = RefusalOf([&] { ParseServed("openai:" + text); });
     EXPECT_NE(refusal, "accepted") << text;
     EXPECT_THAT(refusal, Not(HasSubstr("SECRET"))) << text;
   }
@@ -81,14 +81,14 @@ TEST(ReadKeyTest, FromVariableOrFile) {
   EXPECT_EQ(ReadKey(options), "");
   options.key_env = "NATSL_TEST_KEY";
   ::unsetenv("NATSL_TEST_KEY");
-  EXPECT_THAT(Refusal([&] { ReadKey(options); }), HasSubstr("NATSL_TEST_KEY isn't set"));
+  EXPECT_THAT(RefusalOf([&] { ReadKey(options); }), HasSubstr("NATSL_TEST_KEY isn't set"));
   ::setenv("NATSL_TEST_KEY", " sk-1\n", 1);
   EXPECT_EQ(ReadKey(options), "sk-1");
   ::setenv("NATSL_TEST_KEY", "  ", 1);
-  EXPECT_THAT(Refusal([&] { ReadKey(options); }), HasSubstr("is empty"));
+  EXPECT_THAT(RefusalOf([&] { ReadKey(options); }), HasSubstr("is empty"));
   // A line break would let the rest become a header of its own.
   ::setenv("NATSL_TEST_KEY", "sk-SECRET\r\nX-Other: 1", 1);
-  const std::string refusal = Refusal([&] { ReadKey(options); });
+  const std::string refusal = RefusalOf([&] { ReadKey(options); });
   EXPECT_THAT(refusal, HasSubstr("holds no key"));
   EXPECT_THAT(refusal, Not(HasSubstr("SECRET")));
 
@@ -98,9 +98,9 @@ TEST(ReadKeyTest, FromVariableOrFile) {
   options.key_file = file.string();
   EXPECT_EQ(ReadKey(options), "sk-2");
   std::ofstream(file) << std::string(100'000, 'k');
-  EXPECT_NE(Refusal([&] { ReadKey(options); }), "accepted");
+  EXPECT_NE(RefusalOf([&] { ReadKey(options); }), "accepted");
   std::filesystem::remove(file);
-  EXPECT_THAT(Refusal([&] { ReadKey(options); }), HasSubstr("natsl_key_test"));
+  EXPECT_THAT(RefusalOf([&] { ReadKey(options); }), HasSubstr("natsl_key_test"));
 }
 
 TEST(ParseProcessTest, SplitsWordsLikeAShell) {
@@ -112,11 +112,11 @@ TEST(ParseProcessTest, SplitsWordsLikeAShell) {
 }
 
 TEST(ParseProcessTest, NamesWhatIsWrong) {
-  EXPECT_THAT(Refusal([] { ParseProcess("process:"); }), HasSubstr("names no command"));
-  EXPECT_THAT(Refusal([] { ParseProcess("process:timeout=3"); }), HasSubstr("names no command"));
-  EXPECT_THAT(Refusal([] { ParseProcess("process:a 'b"); }), HasSubstr("isn't closed"));
-  EXPECT_THAT(Refusal([] { ParseProcess("process:a \\"); }), HasSubstr("lone"));
-  EXPECT_THAT(Refusal([] { ParseProcess("process:tmieout=3 a"); }), HasSubstr("known: timeout"));
+  EXPECT_THAT(RefusalOf([] { ParseProcess("process:"); }), HasSubstr("names no command"));
+  EXPECT_THAT(RefusalOf([] { ParseProcess("process:timeout=3"); }), HasSubstr("names no command"));
+  EXPECT_THAT(RefusalOf([] { ParseProcess("process:a 'b"); }), HasSubstr("isn't closed"));
+  EXPECT_THAT(RefusalOf([] { ParseProcess("process:a \\"); }), HasSubstr("lone"));
+  EXPECT_THAT(RefusalOf([] { ParseProcess("process:tmieout=3 a"); }), HasSubstr("known: timeout"));
 }
 
 TEST(SplitModelsTest, KeepsTheOptionsOfAServedModel) {

@@ -72,7 +72,7 @@ std::string Setting(const LanguageModel& model, const std::string& name) {
 }
 
 template <typename Body>
-std::string Refusal(const Body& body) {
+std::string ServedRefusal(const Body& body) {
   try {
     body();
   } catch (const Error& error) {
@@ -200,7 +200,7 @@ TEST(ServedModelTest, ChatGeneratesAndRefusesToScore) {
   model->GenerateUntil(std::vector<GenerateRequest>{{"Hi.", {"!"}, 20, {}, {}}}, results, listener);
   EXPECT_EQ(results[0].text, "You said: Hi.");
   EXPECT_THAT(server.seen().back().body, HasSubstr(R"("max_completion_tokens":20)"));
-  EXPECT_THAT(Refusal([&] { Score(*model, {{"a", "b"}}); }), HasSubstr("leave out api=chat"));
+  EXPECT_THAT(ServedRefusal([&] { Score(*model, {{"a", "b"}}); }), HasSubstr("leave out api=chat"));
 }
 
 TEST(ServedModelTest, SaysWhatWasTriedWhereThereAreNoLogProbs) {
@@ -212,7 +212,7 @@ TEST(ServedModelTest, SaysWhatWasTriedWhereThereAreNoLogProbs) {
   });
   const auto model = Open(server.url(), LocalTokenizer());
   EXPECT_EQ(Setting(*model, "logprobs"), "none");
-  const std::string refusal = Refusal([&] { Score(*model, {{"a", "b"}}); });
+  const std::string refusal = ServedRefusal([&] { Score(*model, {{"a", "b"}}); });
   EXPECT_THAT(refusal, HasSubstr("prompt_logprobs (ids): HTTP 400: Unrecognized argument"));
   EXPECT_THAT(refusal, HasSubstr("echo (text): HTTP 400: echo is not supported"));
 }
@@ -222,9 +222,11 @@ TEST(ServedModelTest, ANamelessModelAndAnotherTokenizerAreErrors) {
     if (r.path == "/v1/models") return Reply(200, R"({"data": [{"id": "a"}, {"id": "b"}]})");
     return FakeAnswer(FakeKind::kOpenAi, r);
   });
-  EXPECT_THAT(Refusal([&] { Open(server.url(), nullptr); }), HasSubstr("the server has a, b"));
-  EXPECT_THAT(Refusal([&] { Open(server.url() + ",model=a", std::make_shared<WrongTokenizer>()); }),
-              HasSubstr("isn't that of"));
+  EXPECT_THAT(ServedRefusal([&] { Open(server.url(), nullptr); }),
+              HasSubstr("the server has a, b"));
+  EXPECT_THAT(
+      ServedRefusal([&] { Open(server.url() + ",model=a", std::make_shared<WrongTokenizer>()); }),
+      HasSubstr("isn't that of"));
 }
 
 /// Answers as the good server, but badly where the request holds `needle`, once it is armed. The
@@ -390,8 +392,8 @@ TEST(FaultTest, AServerThatIsGoneEndsTheRun) {
   const auto model = Open(server->url() + ",attempts=2", LocalTokenizer());
   server.reset();
   const std::vector<LoglikelihoodRequest> requests(10, {"a", "b"});
-  EXPECT_THAT(Refusal([&] { Score(*model, requests); }), HasSubstr("no longer answers"));
-  EXPECT_THAT(Refusal([&] { Open("http://127.0.0.1:9/v1,attempts=1", nullptr); }),
+  EXPECT_THAT(ServedRefusal([&] { Score(*model, requests); }), HasSubstr("no longer answers"));
+  EXPECT_THAT(ServedRefusal([&] { Open("http://127.0.0.1:9/v1,attempts=1", nullptr); }),
               HasSubstr("127.0.0.1"));
 }
 
@@ -444,7 +446,7 @@ TEST(KeyTest, IsSentAndNeverShown) {
   EXPECT_THAT(told, Not(HasSubstr("SECRET")));
 
   ::setenv("NATSL_TEST_KEY", "sk-other", 1);
-  EXPECT_THAT(Refusal([&] { Open(server.url() + ",key_env=NATSL_TEST_KEY", nullptr); }),
+  EXPECT_THAT(ServedRefusal([&] { Open(server.url() + ",key_env=NATSL_TEST_KEY", nullptr); }),
               HasSubstr("the server refuses us"));
 }
 

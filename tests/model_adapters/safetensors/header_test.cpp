@@ -22,7 +22,7 @@ std::string ValidFile() {
 }
 
 /// The error's text; "" where the file is accepted.
-std::string ErrorOf(const std::string& file) {
+std::string HeaderError(const std::string& file) {
   try {
     ParseSafetensors(AsBytes(file), "x.safetensors");
     return "";
@@ -49,12 +49,12 @@ TEST(SafetensorsHeader, ReadsNamesShapesAndData) {
 }
 
 TEST(SafetensorsHeader, AcceptsWhatTheFormatAllows) {
-  EXPECT_EQ(ErrorOf(FileBytes("{}", "")), "");
+  EXPECT_EQ(HeaderError(FileBytes("{}", "")), "");
   // A scalar, an empty tensor, an element type that no kernel reads, offsets out of order.
-  EXPECT_EQ(ErrorOf(FileBytes(R"({"s":{"dtype":"I64","shape":[],"data_offsets":[8,16]},)"
-                              R"("e":{"dtype":"F32","shape":[0,3],"data_offsets":[8,8]},)"
-                              R"("u":{"dtype":"U8","shape":[8],"data_offsets":[0,8]}})",
-                              std::string(16, 'x'))),
+  EXPECT_EQ(HeaderError(FileBytes(R"({"s":{"dtype":"I64","shape":[],"data_offsets":[8,16]},)"
+                                  R"("e":{"dtype":"F32","shape":[0,3],"data_offsets":[8,8]},)"
+                                  R"("u":{"dtype":"U8","shape":[8],"data_offsets":[0,8]}})",
+                                  std::string(16, 'x'))),
             "");
   const std::string file =
       FileBytes(R"({"u":{"dtype":"U8","shape":[8],"data_offsets":[0,8]}})", "01234567");
@@ -187,19 +187,19 @@ const BadHeader kBadHeaders[] = {
 TEST(SafetensorsHeader, RefusesEveryMalformedHeaderByName) {
   for (const BadHeader& bad : kBadHeaders) {
     SCOPED_TRACE(bad.header);
-    const std::string text = ErrorOf(FileBytes(bad.header, "01234567"));
+    const std::string text = HeaderError(FileBytes(bad.header, "01234567"));
     EXPECT_THAT(text, StartsWith("x.safetensors: "));
     EXPECT_THAT(text, HasSubstr(bad.expected));
   }
 }
 
 TEST(SafetensorsHeader, RefusesHostileLengthsAndDepths) {
-  EXPECT_THAT(ErrorOf(""), HasSubstr("0 bytes, too short"));
-  EXPECT_THAT(ErrorOf("1234567"), HasSubstr("7 bytes, too short"));
+  EXPECT_THAT(HeaderError(""), HasSubstr("0 bytes, too short"));
+  EXPECT_THAT(HeaderError("1234567"), HasSubstr("7 bytes, too short"));
   const auto with_length = [](uint64_t length) {
     std::string file = ValidFile();
     std::memcpy(file.data(), &length, 8);
-    return ErrorOf(file);
+    return HeaderError(file);
   };
   EXPECT_THAT(with_length(1000), HasSubstr("length is 1000 bytes, but only"));
   EXPECT_THAT(with_length(100'000'001), HasSubstr("expected at most 100000000"));
@@ -209,14 +209,14 @@ TEST(SafetensorsHeader, RefusesHostileLengthsAndDepths) {
 
   std::string deep = "{\"a\":";
   for (int i = 0; i < 200'000; ++i) deep += "{\"a\":";
-  EXPECT_THAT(ErrorOf(FileBytes(deep, "")), HasSubstr("unknown field \"a\""));
+  EXPECT_THAT(HeaderError(FileBytes(deep, "")), HasSubstr("unknown field \"a\""));
   const std::string lists = "{\"a\":" + std::string(1'000'000, '[');
-  EXPECT_THAT(ErrorOf(FileBytes(lists, "")), HasSubstr("\"a\" is a list"));
+  EXPECT_THAT(HeaderError(FileBytes(lists, "")), HasSubstr("\"a\" is a list"));
 }
 
 TEST(SafetensorsHeader, LongNamesAreShortenedInErrors) {
   const std::string name(100'000, 'n');
-  const std::string text = ErrorOf(FileBytes("{\"" + name + "\":{}}", ""));
+  const std::string text = HeaderError(FileBytes("{\"" + name + "\":{}}", ""));
   EXPECT_THAT(text, HasSubstr("nnn..."));
   EXPECT_LT(text.size(), 300u);
 }
@@ -236,12 +236,12 @@ TEST(SafetensorsHeader, EveryTruncationIsAnError) {
   const std::string file = ValidFile();
   for (size_t size = 0; size < file.size(); ++size) {
     SCOPED_TRACE(size);
-    EXPECT_NE(ErrorOf(file.substr(0, size)), "");
+    EXPECT_NE(HeaderError(file.substr(0, size)), "");
   }
 }
 
 TEST(SafetensorsHeader, EveryAppendedByteIsAnError) {
-  EXPECT_THAT(ErrorOf(ValidFile() + "x"), HasSubstr("25 bytes of data follow"));
+  EXPECT_THAT(HeaderError(ValidFile() + "x"), HasSubstr("25 bytes of data follow"));
 }
 
 TEST(SafetensorsHeader, FlippedBytesAreAnErrorOrAnotherValidFile) {
@@ -252,7 +252,7 @@ TEST(SafetensorsHeader, FlippedBytesAreAnErrorOrAnotherValidFile) {
     for (const int mask : {0x01, 0x02, 0x10, 0x20, 0x80, 0xFF}) {
       std::string changed = file;
       changed[i] = static_cast<char>(changed[i] ^ mask);
-      errors += !ErrorOf(changed).empty();
+      errors += !HeaderError(changed).empty();
     }
   }
   // Only letters of names and metadata may change without harm.

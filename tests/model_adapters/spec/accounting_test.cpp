@@ -13,16 +13,17 @@ namespace {
 using testing::ElementsAre;
 using testing::Pair;
 
-ModelSpec Parse(const std::string& text) { return ParseModelSpec(text, "config.json"); }
+ModelSpec SpecOf(const std::string& text) { return ParseModelSpec(text, "config.json"); }
 
 /// State of one layer of a family at the class's (or the given) sizes.
 StateBytes OneLayer(const std::string& fields, int64_t length = 1000, int64_t activation = 2,
                     double share = 0) {
-  return StateBytesAt(Parse("{\"num_hidden_layers\":1," + fields + "}"), length, activation, share);
+  return StateBytesAt(SpecOf("{\"num_hidden_layers\":1," + fields + "}"), length, activation,
+                      share);
 }
 
 TEST(Accounting, ParametersOfTheTransformerByHand) {
-  const ParameterCounts counts = CountParameters(Parse(R"({"model_type":"transformer"})"));
+  const ParameterCounts counts = CountParameters(SpecOf(R"({"model_type":"transformer"})"));
   EXPECT_EQ(counts.embeddings, 32000 * 2048);
   EXPECT_EQ(counts.head, 32000 * 2048);
   EXPECT_EQ(counts.softmax_mixers, int64_t{24} * 4 * 2048 * 2048);
@@ -35,7 +36,7 @@ TEST(Accounting, ParametersOfTheTransformerByHand) {
 TEST(Accounting, ParametersAreAllCountedOnce) {
   for (const auto& [family, config] : SmallConfigs()) {
     SCOPED_TRACE(family);
-    const ModelSpec spec = Parse(config);
+    const ModelSpec spec = SpecOf(config);
     int64_t total = 0;
     for (const SlotSpec& slot : ExpectedSlots(spec)) {
       int64_t elements = 1;
@@ -48,7 +49,7 @@ TEST(Accounting, ParametersAreAllCountedOnce) {
 
 TEST(Accounting, ParametersOfAHybridByHand) {
   // Hidden 16; layers: gated DeltaNet, attention, gated DeltaNet; tied head.
-  const ParameterCounts counts = CountParameters(Parse(SmallConfigs().at("gated_deltanet")));
+  const ParameterCounts counts = CountParameters(SpecOf(SmallConfigs().at("gated_deltanet")));
   EXPECT_EQ(counts.embeddings, 160);
   EXPECT_EQ(counts.head, 0);
   // q, k: 2 heads of 4; v, gate, o: 4 heads of 8; a, b, A_log, dt_bias; convolutions; norm.
@@ -112,7 +113,7 @@ TEST(Accounting, NatsLAsItsTableSays) {
 }
 
 TEST(Accounting, FlopsOfTheTransformerByHand) {
-  const ModelSpec spec = Parse(SmallConfigs().at("transformer"));
+  const ModelSpec spec = SpecOf(SmallConfigs().at("transformer"));
   const TokenFlops flops = FlopsPerToken(spec, 5, 0);
   EXPECT_EQ(flops.projections, 2 * 2 * (2 * 16 * 16 + 2 * 8 * 16));
   EXPECT_EQ(flops.mlps, 2 * 2 * 3 * 24 * 16);
@@ -124,18 +125,18 @@ TEST(Accounting, FlopsOfTheTransformerByHand) {
 
 TEST(Accounting, FlopsOfRecurrentFamiliesDoNotGrow) {
   for (const char* family : {"delta_net", "gla", "retnet", "hgrn", "mamba2"}) {
-    const ModelSpec spec = Parse(SmallConfigs().at(family));
+    const ModelSpec spec = SpecOf(SmallConfigs().at(family));
     EXPECT_EQ(FlopsPerToken(spec, 1, 0).total(), FlopsPerToken(spec, 100'000, 0).total());
   }
   // RetNet: 4 heads of 4 x 8, two layers, no convolution.
-  EXPECT_EQ(FlopsPerToken(Parse(SmallConfigs().at("retnet")), 9, 0).mixing, 2 * 5 * 4 * 4 * 8);
+  EXPECT_EQ(FlopsPerToken(SpecOf(SmallConfigs().at("retnet")), 9, 0).mixing, 2 * 5 * 4 * 4 * 8);
   // Mamba2: 8 heads of 4 x 6; 56 channels of width 4.
-  EXPECT_EQ(FlopsPerToken(Parse(SmallConfigs().at("mamba2")), 9, 0).mixing,
+  EXPECT_EQ(FlopsPerToken(SpecOf(SmallConfigs().at("mamba2")), 9, 0).mixing,
             2 * (5 * 8 * 4 * 6 + 2 * 4 * 56));
 }
 
 TEST(Accounting, FlopsOfNatsLFollowTheSoftmaxShare) {
-  const ModelSpec spec = Parse(R"({"model_type":"neural_attention_search_linear_attn_gdn",
+  const ModelSpec spec = SpecOf(R"({"model_type":"neural_attention_search_linear_attn_gdn",
       "num_hidden_layers":1,"hidden_size":16,"num_heads":2,"head_dim":8,"num_attn_heads":4,
       "intermediate_size":24,"use_short_conv":false})");
   const double recurrent = 7 * 2 * 8 * 16;
@@ -147,7 +148,7 @@ TEST(Accounting, FlopsOfNatsLFollowTheSoftmaxShare) {
 }
 
 TEST(Accounting, Description) {
-  const ModelDescription hybrid = Describe(Parse(SmallConfigs().at("gated_deltanet")));
+  const ModelDescription hybrid = Describe(SpecOf(SmallConfigs().at("gated_deltanet")));
   EXPECT_EQ(hybrid.family, "gated_deltanet");
   EXPECT_EQ(hybrid.layers, 3);
   EXPECT_THAT(hybrid.layer_kinds,
@@ -155,7 +156,7 @@ TEST(Accounting, Description) {
   EXPECT_DOUBLE_EQ(hybrid.softmax_layer_share, 1.0 / 3);
   EXPECT_EQ(hybrid.mixed_layer_share, 0);
   const ModelDescription natsl =
-      Describe(Parse(SmallConfigs().at("neural_attention_search_linear_attn_gdn")));
+      Describe(SpecOf(SmallConfigs().at("neural_attention_search_linear_attn_gdn")));
   EXPECT_THAT(natsl.layer_kinds, ElementsAre(Pair("NAtS-L", 2), Pair("gated DeltaNet", 1)));
   EXPECT_DOUBLE_EQ(natsl.mixed_layer_share, 2.0 / 3);
   EXPECT_EQ(natsl.parameters.mixed_mixers > 0, true);

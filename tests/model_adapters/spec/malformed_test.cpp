@@ -14,7 +14,7 @@ using testing::HasSubstr;
 using testing::StartsWith;
 
 /// The error's text; "" where the config is accepted.
-std::string ErrorOf(const std::string& text) {
+std::string SpecError(const std::string& text) {
   try {
     ParseModelSpec(text, "config.json");
     return "";
@@ -61,10 +61,11 @@ TEST(MalformedConfigs, TextsThatAreNoConfig) {
   };
   for (const auto& [text, expected] : bad) {
     SCOPED_TRACE(text);
-    EXPECT_THAT(ErrorOf(text), StartsWith("config.json"));
-    EXPECT_THAT(ErrorOf(text), HasSubstr(expected));
+    EXPECT_THAT(SpecError(text), StartsWith("config.json"));
+    EXPECT_THAT(SpecError(text), HasSubstr(expected));
   }
-  EXPECT_THAT(ErrorOf("{\"a\":" + std::string(1'000'000, '[')), HasSubstr("nested deeper than 32"));
+  EXPECT_THAT(SpecError("{\"a\":" + std::string(1'000'000, '[')),
+              HasSubstr("nested deeper than 32"));
 }
 
 struct BadField {
@@ -242,7 +243,7 @@ TEST(MalformedConfigs, EveryBadFieldIsRefusedByName) {
   EXPECT_GE(std::size(kBadFields), 100u);
   for (const BadField& bad : kBadFields) {
     SCOPED_TRACE(std::string(bad.family) + " " + bad.fields);
-    const std::string text = ErrorOf(With(bad.family, bad.fields));
+    const std::string text = SpecError(With(bad.family, bad.fields));
     EXPECT_THAT(text, StartsWith("config.json: "));
     EXPECT_THAT(text, HasSubstr(bad.expected));
   }
@@ -258,7 +259,7 @@ TEST(MalformedConfigs, EveryFieldWithEveryTypeIsReadOrRefused) {
     for (const auto& [key, value] : config.items()) {
       if (key == "model_type") continue;
       for (const char* other : values) {
-        const std::string message = ErrorOf(With(family, "{\"" + key + "\":" + other + "}"));
+        const std::string message = SpecError(With(family, "{\"" + key + "\":" + other + "}"));
         if (message.empty()) continue;
         SCOPED_TRACE(family + " " + key + " " + other);
         EXPECT_THAT(message, StartsWith("config.json"));
@@ -267,7 +268,7 @@ TEST(MalformedConfigs, EveryFieldWithEveryTypeIsReadOrRefused) {
       }
       // Objects and lists of objects are never a field's value but for these.
       if (key != "attn" && key != "rope_scaling" && !key.ends_with("_config")) {
-        EXPECT_THAT(ErrorOf(With(family, "{\"" + key + "\":{\"x\":1}}")), HasSubstr(key));
+        EXPECT_THAT(SpecError(With(family, "{\"" + key + "\":{\"x\":1}}")), HasSubstr(key));
       }
     }
   }
@@ -277,7 +278,8 @@ TEST(MalformedConfigs, EveryFieldWithEveryTypeIsReadOrRefused) {
 TEST(MalformedConfigs, EveryTruncationIsAnError) {
   for (const auto& [family, text] : SmallConfigs()) {
     SCOPED_TRACE(family);
-    for (size_t size = 0; size < text.size(); ++size) EXPECT_NE(ErrorOf(text.substr(0, size)), "");
+    for (size_t size = 0; size < text.size(); ++size)
+      EXPECT_NE(SpecError(text.substr(0, size)), "");
   }
 }
 
@@ -287,7 +289,7 @@ TEST(MalformedConfigs, FlippedBytesNeverCrash) {
     for (size_t i = 0; i < text.size(); ++i) {
       std::string changed = text;
       changed[i] = static_cast<char>(changed[i] ^ (i % 2 == 0 ? 0x04 : 0x80));
-      errors += !ErrorOf(changed).empty();
+      errors += !SpecError(changed).empty();
     }
   }
   EXPECT_GT(errors, 2000);
