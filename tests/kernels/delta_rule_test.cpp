@@ -296,7 +296,7 @@ TEST(DeltaRule, KeepingAllChunksIsThePlainRule) {
 // Outputs and states are linear in values and states, and powers of two are exact.
 TEST(DeltaRule, ValuesOfAnySize) {
   for (const Keep keep : {Keep::kPlain, Keep::kMixed}) {
-    for (const auto& [name, kernel] : Forms()) {
+    for (const auto& [name, kernel] : DeltaForms()) {
       DeltaProblem problem(12, {1, 2, 40, 70}, {150}, Decay::kWeak, 1, keep);
       const DeltaOutcome plain = problem.Run(kernel);
       for (const float factor : {0x1p60f, 0x1p-40f}) {
@@ -318,7 +318,7 @@ TEST(DeltaRule, ValuesOfAnySize) {
 // What isn't a number stays visible from its token on, in its column alone.
 TEST(DeltaRule, BrokenValuesAreSeen) {
   constexpr int64_t kToken = 70, kColumn = 17;
-  for (const auto& [name, kernel] : Forms()) {
+  for (const auto& [name, kernel] : DeltaForms()) {
     SCOPED_TRACE(name);
     DeltaProblem problem(13, {}, {150}, Decay::kWeak);
     problem.BreakValue(kToken, kColumn);

@@ -80,7 +80,7 @@ TEST(ProcessModelTest, AnswersAllKinds) {
   EXPECT_EQ(scores[1].log_prob, -3);
   BatchListener listener;
   std::vector<RollingResult> rolling(1);
-  model->LoglikelihoodRolling(std::vector<RollingRequest>{{"four"}}, rolling, listener);
+  model->LoglikelihoodRolling(std::vector<RollingRequest>{{"four", {}}}, rolling, listener);
   EXPECT_EQ(rolling[0].log_prob, -4);
   std::vector<GenerateResult> made(1);
   model->GenerateUntil(std::vector<GenerateRequest>{{"say", {"\n"}, 5, {}, {}}}, made, listener);
@@ -148,7 +148,8 @@ TEST(ProcessModelTest, ARequestOnWhichItDiesIsAnErrorRow) {
   EXPECT_THAT(*results[7].error, HasSubstr("failed 2 times on this request alone"));
   EXPECT_THAT(*results[7].error, HasSubstr("signal 9"));
   for (size_t i = 0; i < texts.size(); ++i) {
-    if (i != 7) EXPECT_EQ(results[i].log_prob, -static_cast<double>(texts[i].size()));
+    if (i == 7) continue;
+    EXPECT_EQ(results[i].log_prob, -static_cast<double>(texts[i].size()));
   }
 }
 

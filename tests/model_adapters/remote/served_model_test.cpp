@@ -154,7 +154,8 @@ TEST(ServedModelTest, RollsAndCutsLikeAModelHere) {
   EXPECT_EQ(model->Info().max_length, 62);  // 64 less the scored id and the one that is made
   const auto here = MakeTokenizedModel(std::make_unique<EchoModel>(62), LocalTokenizer(), {});
   BatchListener listener;
-  const std::vector<RollingRequest> rolling = {{std::string(150, 'b') + "xyz"}, {"ab"}, {""}};
+  const std::vector<RollingRequest> rolling = {
+      {std::string(150, 'b') + "xyz", {}}, {"ab", {}}, {"", {}}};
   std::vector<RollingResult> there(3), ours(3);
   model->LoglikelihoodRolling(rolling, there, listener);
   here->LoglikelihoodRolling(rolling, ours, listener);
