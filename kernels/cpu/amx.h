@@ -1,5 +1,5 @@
-// The processor's matrix tiles (AMX). Float32 operands are cut in bfloat16 pieces or integer
-// digits, whose products add up.
+// The processor's matrix tiles (AMX). Float32 operands are cut in bfloat16 pieces whose products
+// add up in float32.
 #pragma once
 
 #if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__)
@@ -10,8 +10,8 @@
 
 namespace natsl::kernels {
 
-/// Whether the processor has bfloat16 and integer tiles and AVX-512 and the kernel lets this
-/// process use them. The first call asks it to.
+/// Whether the processor has bfloat16 tiles and AVX-512 and the kernel lets this process use them.
+/// The first call asks it to.
 bool AmxUsable();
 
 /// Sets this thread's tiles up as eight of 16 rows of 64 bytes, and gives them up at the end.

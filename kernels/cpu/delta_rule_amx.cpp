@@ -80,39 +80,39 @@ class DeltaTiles {
   DeltaTiles(const DeltaRuleArgs& args, const MixerItem& item)
       : args_(args),
         nats_(args.nats == nullptr ? nullptr : &args.nats[item.sequence]),
-        width_(RoundUp(args.key_dim, kBlockDepth)) {
-    const int64_t depth = width_ / kBlockDepth;
+        keys_(RoundUp(args.key_dim, kBlockDepth)) {
+    const int64_t depth = keys_ / kBlockDepth;
     Scratch::Fill([&](Scratch& scratch) {
-      keys_.Take(scratch, width_);
-      for (Operand* tokens : {&k_, &q_}) *tokens = TakeOperand(scratch, kChunkBlocks, depth);
-      inverse_ = TakeOperand(scratch, kChunkBlocks, 1);
-      scores_ = TakeOperand(scratch, kChunkBlocks, 1);
-      state_ = TakeOperand(scratch, kPanelBlocks, depth);
-      past_ = TakeOperand(scratch, kPanelBlocks, depth);
-      for (Operand* tokens : {&residuals_, &updates_, &decayed_updates_}) {
-        *tokens = TakeOperand(scratch, kPanelBlocks, 1);
-      }
+      k_transposed_ = scratch.Take(keys_ * kChunk);
+      k_ = TakeOperand(scratch, kChunkBlocks, depth);
+      q_ = TakeOperand(scratch, kChunkBlocks, depth);
+      k_columns_ = TakeOperand(scratch, kChunkBlocks, depth);
+      k_rows_ = TakeOperand(scratch, keys_ / kBlockRows, kChunkDepth);
+      k_read_ = TakeOperand(scratch, kChunkBlocks, depth);
+      q_read_ = TakeOperand(scratch, kChunkBlocks, depth);
+      inverse_ = TakeOperand(scratch, kChunkBlocks, kChunkDepth);
+      scores_ = TakeOperand(scratch, kChunkBlocks, kChunkDepth);
+      state_columns_ = TakeOperand(scratch, kPanelBlocks, depth);
+      past_columns_ = TakeOperand(scratch, kPanelBlocks, depth);
+      residuals_ = TakeOperand(scratch, kPanelBlocks, kChunkDepth);
+      updates_ = TakeOperand(scratch, kPanelBlocks, kChunkDepth);
       for (float** square : {&kk_, &qk_, &lower_, &decayed_qk_, &solved_}) {
         *square = scratch.Take(kSquare);
       }
-      values_ = scratch.Take(kChunk * kPanel);
-      past_panel_ = scratch.Take(width_ * kPanel + kPanel);
-      for (float** row : {&q_units_, &k_read_, &q_read_, &inverse_units_, &scores_units_,
-                          &state_units_, &past_units_, &token_units_, &decayed_units_}) {
-        *row = scratch.Take(kChunk);
-      }
-      factors_ = scratch.Take(width_);
-      states_ = scratch.Take((width_ * kPanel + kPanel) * (item.end - item.begin));
+      for (float** panel : {&values_, &buffer_}) *panel = scratch.Take(kChunk * kPanel);
+      past_ = scratch.Take(keys_ * kPanel);
+      for (float** row : {&ones_, &factors_}) *row = scratch.Take(std::max(keys_, kChunk));
+      states_ = scratch.Take(keys_ * kPanel * (item.end - item.begin));
     });
+    std::fill_n(ones_, std::max(keys_, kChunk), 1.0f);
     std::fill_n(solved_, kSquare, 0.0f);  // above the diagonal it stays so
-    std::fill_n(decayed_qk_, kSquare, 0.0f);
   }
 
   float* StateOf(size_t panel) const {
-    return states_ + static_cast<int64_t>(panel) * (width_ * kPanel + kPanel);
+    return states_ + static_cast<int64_t>(panel) * keys_ * kPanel;
   }
   void LoadState(const float* stored, int64_t columns, float* state) const {
-    LoadPanel(stored, args_.value_dim, args_.key_dim, width_, columns, state, SizesOf(state));
+    LoadPanel(stored, args_.value_dim, args_.key_dim, keys_, columns, ones_, state);
   }
   void StoreState(float* stored, int64_t columns, const float* state) const {
     StorePanel(state, args_.key_dim, columns, stored, args_.value_dim);
@@ -123,23 +123,24 @@ class DeltaTiles {
   }
 
   void PrepareKeys(const Segment& segment, int64_t group) {
-    const int64_t rows = segment.rows, tokens = RoundUp(rows, kBlockRows);
+    qk_head_ = group;
+    const int64_t rows = segment.rows, tokens = RoundUp(rows, kBlockDepth);
     const float* const k = static_cast<const float*>(args_.k) + segment.first * args_.k_stride;
-    const float* const q = static_cast<const float*>(args_.q) + segment.first * args_.q_stride;
-    keys_.Load(k + group * args_.key_dim, args_.k_stride, rows, args_.key_dim, width_);
-    IntegersToLeft(keys_.integers, width_, kChunk, k_);
-    PackLeft(q + group * args_.key_dim, args_.q_stride, rows, tokens, args_.key_dim, q_, q_units_);
-    for (int64_t t = 0; t < tokens; ++t) q_units_[t] *= static_cast<float>(args_.scale);
-    MultiplyScores(k_, keys_.units, keys_.columns, keys_.units, tokens, kk_);
-    MultiplyScores(q_, q_units_, keys_.columns, keys_.units, tokens, qk_);
+    Transpose(k + qk_head_ * args_.key_dim, args_.k_stride, rows, kChunk, args_.key_dim,
+              k_transposed_, kChunk);
+    PackRight(k_transposed_, kChunk, tokens, keys_ / kBlockDepth, ones_, k_columns_);
+    PackLeft(k_transposed_, kChunk, keys_, keys_, kChunk, ones_, k_rows_);
+    PackTokens(
+        args_.k, args_.k_stride, segment, [](int64_t) { return 1.0f; }, k_);
+    const auto scale = static_cast<float>(args_.scale);
+    PackTokens(
+        args_.q, args_.q_stride, segment, [&](int64_t) { return scale; }, q_);
+    MultiplyScores(k_, k_columns_, tokens, kk_);
+    MultiplyScores(q_, k_columns_, tokens, qk_);
   }
 
   void PrepareHead(const Segment& segment, int64_t head) {
-    const int64_t tokens = RoundUp(segment.rows, kBlockRows);
-    past_decay_ = 1;
-    if (nats_ != nullptr && !segment.starts_chunk) {
-      past_decay_ = std::exp(nats_->chunk_log_decay[head]);
-    }
+    const int64_t tokens = RoundUp(segment.rows, kBlockDepth);
     alignas(64) float row[kChunk] = {};  // D(t,.)
     float product = 1;
     for (int64_t t = 0; t < tokens; ++t) {
@@ -147,38 +148,47 @@ class DeltaTiles {
       const int64_t at = (segment.first + t) * args_.value_heads + head;
       const float factor = !real || args_.g == nullptr ? 1 : std::exp(args_.g[at]);
       product *= factor;
+      decay_[t] = product;
       beta_[t] = real ? args_.beta[at] : 0;
-      k_read_[t] = -beta_[t] * product * keys_.units[t];
-      q_read_[t] = (PastOnly() ? past_decay_ : 1) * product * q_units_[t];
       const __m512 factors = _mm512_set1_ps(factor), negative_beta = _mm512_set1_ps(-beta_[t]);
-      for (int64_t c = 0; c <= t; c += kLanes) {
+      for (int64_t c = 0; c < RoundUp(t + 1, kBlockDepth); c += kLanes) {
         const __m512 decayed = _mm512_mul_ps(factors, _mm512_load_ps(row + c));
         const __m512 score = _mm512_mul_ps(decayed, _mm512_load_ps(kk_ + t * kChunk + c));
         _mm512_store_ps(row + c, decayed);
         _mm512_store_ps(lower_ + t * kChunk + c, _mm512_mul_ps(negative_beta, score));
       }
       row[t] = 1;
-      for (int64_t c = 0; c <= t; c += kLanes) {
+      for (int64_t c = 0; c < RoundUp(t + 1, kBlockDepth); c += kLanes) {
         const __m512 score = _mm512_load_ps(qk_ + t * kChunk + c);
         _mm512_store_ps(decayed_qk_ + t * kChunk + c,
                         _mm512_mul_ps(_mm512_load_ps(row + c), score));
       }
-      if (t == segment.rows - 1) {
-        total_ = product;
-        for (int64_t j = 0; j < kChunk; ++j) tail_[j] = row[j] * keys_.units[j];
-      }
+      if (t == segment.rows - 1) std::copy(row, row + kChunk, tail_);
     }
-    PackLeft(decayed_qk_, kChunk, tokens, tokens, kChunk, scores_, scores_units_);
+    PackLeft(decayed_qk_, kChunk, tokens, tokens, kChunk, ones_, scores_);
     Invert(lower_, tokens, solved_);
-    PackLeft(solved_, kChunk, tokens, tokens, kChunk, inverse_, inverse_units_);
+    PackLeft(solved_, kChunk, tokens, tokens, kChunk, ones_, inverse_);
+
+    past_decay_ = 1;
+    if (nats_ != nullptr && !segment.starts_chunk) {
+      past_decay_ = std::exp(nats_->chunk_log_decay[head]);
+    }
+    const float scale = static_cast<float>(args_.scale) * (PastOnly() ? past_decay_ : 1);
+    PackTokens(
+        args_.k, args_.k_stride, segment, [&](int64_t t) { return -beta_[t] * decay_[t]; },
+        k_read_);
+    PackTokens(
+        args_.q, args_.q_stride, segment, [&](int64_t t) { return scale * decay_[t]; }, q_read_);
   }
 
   // `state` is S0 and becomes S.
   void RunPanel(const Segment& segment, const Panel& panel, Upcoming& upcoming, float* state) {
-    const auto [head, column, columns_of_panel] = panel;
-    const int64_t columns = columns_of_panel, rows = segment.rows;
-    const int64_t tokens = RoundUp(rows, kBlockRows), padded = RoundUp(columns, kLanes);
+    const auto [head, column, columns] = panel;
+    const int64_t rows = segment.rows, tokens = RoundUp(rows, kBlockDepth);
+    const int64_t padded = RoundUp(columns, 2 * kLanes), token_depth = tokens / kBlockDepth;
+    const int64_t depth = keys_ / kBlockDepth, width = args_.value_heads * args_.value_dim;
     const int64_t at = head * args_.value_dim + column;
+    const int64_t parts = (tokens * 3 + keys_) * padded / (4 * kBlockRows * kLanes);
     float* const chunk_start =
         nats_ == nullptr ? nullptr
                          : nats_->chunk_start + head * args_.key_dim * args_.value_dim + column;
@@ -188,103 +198,71 @@ class DeltaTiles {
       StoreState(chunk_start, columns, state);
     }
 
-    // Copies, which the compiler knows no store changes.
-    const float* const v = static_cast<const float*>(args_.v) + segment.first * args_.v_stride + at;
-    const int64_t v_stride = args_.v_stride;
-    float* const values = values_;
-    const float *const beta = beta_, *const k_read = k_read_, *const solved = inverse_units_;
-    std::fill_n(values + tokens * kPanel, (kChunk - tokens) * kPanel, 0.0f);
-    PanelSizes residual_sizes, update_sizes, decayed_sizes;
-    PackPanel(state, padded, SizesOf(state), state_, state_units_);
-    MultiplyPanel(
-        k_, state_, state_units_, tokens, padded,
-        residual_sizes, [=](int64_t t, int64_t c, __m512 x) __attribute__((always_inline)) {
-          const __m512 value = Load(v + t * v_stride + c, t < rows ? columns - c : 0);
-          x = _mm512_mul_ps(x, _mm512_set1_ps(k_read[t]));
-          x = _mm512_fmadd_ps(value, _mm512_set1_ps(beta[t]), x);
-          _mm512_store_ps(values + t * kPanel + c, x);
-          return x;
-        });
-    PackPanel(values_, padded, residual_sizes, residuals_, token_units_);
-    MultiplyPanel(
-        inverse_, residuals_, token_units_, tokens, padded,
-        update_sizes, [=](int64_t t, int64_t c, __m512 x) __attribute__((always_inline)) {
-          x = _mm512_mul_ps(x, _mm512_set1_ps(solved[t]));
-          _mm512_store_ps(values + t * kPanel + c, x);
-          return x;
-        });
-
-    Operand read = state_;
-    const float* read_units = state_units_;
+    // What the state becomes before the segment's own updates.
+    const float total = decay_[rows - 1];
+    const float back = args_.decay_over_softmax_chunks ? past_decay_ * total : 1;
+    std::fill_n(factors_, keys_, drop ? back : total);
+    PackRightThenScale(state, kPanel, padded, factors_, state_columns_);
+    Operand past = state_columns_;
     if (chunk_start != nullptr && !segment.starts_chunk && (PastOnly() || drop)) {
-      PanelSizes& past_sizes = SizesOf(past_panel_);
-      LoadPanel(chunk_start, args_.value_dim, args_.key_dim, width_, columns, past_panel_,
-                past_sizes);
-      if (PastOnly()) {
-        PackPanel(past_panel_, padded, past_sizes, past_, past_units_);
-        read = past_;
-        read_units = past_units_;
-      }
-      if (drop) std::copy_n(past_panel_, width_ * kPanel, state);
+      LoadState(chunk_start, columns, past_);
+      PackRight(past_, kPanel, padded, depth, ones_, past_columns_);
+      past = past_columns_;
+      if (drop) LoadPanel(past_, kPanel, keys_, keys_, kPanel, factors_, state);
     }
-    const int64_t width = args_.value_heads * args_.value_dim;
+
+    const auto* v = static_cast<const float*>(args_.v) + segment.first * args_.v_stride + at;
+    LoadPanel(v, args_.v_stride, rows, tokens, columns, beta_, values_);
+    MultiplyPanel(values_, {{k_read_, state_columns_, depth}, {}}, tokens, padded, upcoming, parts,
+                  values_, kPanel);
+    PackRight(values_, kPanel, padded, token_depth, ones_, residuals_);
+    MultiplyPanel(nullptr, {{}, {inverse_, residuals_, token_depth}}, tokens, padded, upcoming,
+                  parts, values_, kPanel);
+    PackRight(values_, kPanel, padded, token_depth, ones_, updates_);
+    Sum output = {{q_read_, PastOnly() ? past : state_columns_, depth}, {}};
+    if (!PastOnly()) output.lower = {scores_, updates_, token_depth};
     float* const o = static_cast<float*>(args_.o) + segment.first * width + at;
-    const OutputTerms terms = {q_,      read,       scores_,       updates_,
-                               q_read_, read_units, scores_units_, token_units_};
-    if (PastOnly()) {
-      WriteOutput<false>(terms, rows, columns, upcoming, o, width);
-    } else {
-      PackPanel(values_, padded, update_sizes, updates_, token_units_);
-      WriteOutput<true>(terms, rows, columns, upcoming, o, width);
-    }
-    if (drop) {
-      std::fill_n(factors_, width_, args_.decay_over_softmax_chunks ? past_decay_ * total_ : 1);
-      ScalePanel(state, width_, factors_, state, SizesOf(state));
-      return;
-    }
-    ScalePanel(values_, tokens, tail_, values_, decayed_sizes);
-    const __m512 total = _mm512_set1_ps(total_);
-    PackPanel(values_, padded, decayed_sizes, decayed_updates_, decayed_units_);
-    MultiplyPanel(
-        keys_.rows_of_channels, decayed_updates_, decayed_units_, width_, padded,
-        SizesOf(state), [=](int64_t i, int64_t c, __m512 x) __attribute__((always_inline)) {
-          float* const cell = state + i * kPanel + c;
-          x = _mm512_fmadd_ps(total, _mm512_load_ps(cell), x);
-          _mm512_store_ps(cell, x);
-          return x;
-        });
+    MultiplyToOutput(nullptr, output, rows, columns, upcoming, parts, buffer_, o, width);
+    if (drop) return;
+    PackRight(values_, kPanel, padded, token_depth, tail_, updates_);
+    MultiplyPanel(state, {{k_rows_, updates_, token_depth}, {}}, keys_, padded, upcoming, parts,
+                  state, kPanel);
   }
 
  private:
   bool PastOnly() const { return args_.own_chunk == OwnChunkRule::kPastOnly; }
 
-  // The sizes of a panel of states lie behind it.
-  PanelSizes& SizesOf(float* state) const {
-    return *reinterpret_cast<PanelSizes*>(state + width_ * kPanel);
+  // Left operand of the q/k head's rows, row t times factor(t).
+  template <typename Factor>
+  void PackTokens(const void* from, int64_t stride, const Segment& segment, const Factor& factor,
+                  const Operand& to) {
+    for (int64_t t = 0; t < segment.rows; ++t) factors_[t] = factor(t);
+    PackLeft(static_cast<const float*>(from) + segment.first * stride + qk_head_ * args_.key_dim,
+             stride, segment.rows, RoundUp(segment.rows, kBlockDepth), args_.key_dim, factors_, to);
   }
 
   const DeltaRuleArgs& args_;
   const NatsDeltaState* nats_;  // null: the plain rule
-  int64_t width_;               // K, rounded up
-  Keys keys_;
-  Operand k_, q_;
-  Operand inverse_, scores_;                       // T, P
-  Operand state_, past_;                           // S0, the chunk-start state
-  Operand residuals_, updates_, decayed_updates_;  // R, U, D(n,.) U with the keys' units
-  float *kk_, *qk_, *lower_;                       // [64, 64]: k_t.k_j, scale q_t.k_j, -A
-  float *decayed_qk_, *solved_;                    // [64, 64]: P, T
-  float* factors_;                                 // [width_]
-  float* values_;                                  // a panel of 64 rows: R, then U
-  float* past_panel_;                              // a panel of `width_` rows
-  float* states_;                                  // the same for each panel
-  // Units of tokens, with what else multiplies their rows: scale; -beta p; scale p.
-  float *q_units_, *k_read_, *q_read_;
-  float *inverse_units_, *scores_units_;                              // of rows
-  float *state_units_, *past_units_, *token_units_, *decayed_units_;  // of columns
-  float past_decay_ = 1;  // from the chunk's start to the segment's
-  float total_ = 1;       // p_n
+  int64_t qk_head_ = 0;
+  int64_t keys_;                          // K, rounded up
+  float* k_transposed_;                   // [keys, 64]
+  Operand k_, q_, k_columns_;             // of k k^T and q k^T
+  Operand k_rows_;                        // K^T
+  Operand k_read_, q_read_;               // -beta p K, scale p Q
+  Operand inverse_, scores_;              // T, P
+  Operand state_columns_, past_columns_;  // S0, the chunk-start state
+  Operand residuals_, updates_;           // R; U, then D(n,.) U
+  float *kk_, *qk_, *lower_;              // [64, 64]: k_t.k_j, scale q_t.k_j, -A
+  float *decayed_qk_, *solved_;           // [64, 64]: P, T
+  float* values_;                         // a panel of 64 rows: beta v, then R, then U
+  float* buffer_;                         // a panel of 64 rows: outputs at an edge
+  float* past_;                           // a panel of `keys` rows
+  float* states_;                         // the same for each panel
+  float *ones_, *factors_;                // [max(keys, 64)]
+  float past_decay_;                      // from the chunk's start to the segment's
+  float decay_[kChunk] = {};              // p
   float beta_[kChunk] = {};
-  float tail_[kChunk] = {};  // D(n,.) times the keys' units
+  float tail_[kChunk] = {};  // D(n,.)
 };
 
 }  // namespace

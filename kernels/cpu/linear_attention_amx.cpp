@@ -1,8 +1,8 @@
 // Chunked linear attention in AMX tiles. The equations are those of linear_attention_cpu.cpp. Under
 // a vector decay the scores of a segment come from three levels, so that every factor is a product
-// of exp(g) <= 1: the second 32 tokens against the first (queries carry the decay from their half's
-// start, keys the decay to their half's end), inside 32 the second 16 against the first likewise,
-// and inside 16 token by token.
+// of exp(g) <= 1: the second half of 32 tokens against the first (queries carry the decay from the
+// half's start, keys the decay to their half's end), inside a half the second block of 16 against
+// the first likewise, and inside a block token by token.
 #include "kernels/cpu/amx_panel.h"
 #include "kernels/cpu/linear_attention_chunks.h"
 #include "kernels/cpu/mixer_chunked.h"
@@ -16,7 +16,7 @@ namespace {
 
 using namespace amx;
 
-constexpr int64_t kBlockTokens = 16;
+constexpr int64_t kBlockTokens = 16, kHalfTokens = 32;
 constexpr int64_t kSquare = kChunk * kChunk;
 
 // scores [16, 16 of stride 64] of a block's queries with its own keys, j <= t, or j < t with a
@@ -70,42 +70,36 @@ class LinearTiles {
   LinearTiles(const LinearAttentionArgs& args, const MixerItem& item)
       : args_(args),
         vector_(args.decay == DecayKind::kVectorPerToken),
+        scale_later_(!vector_ && args.value_dim <= kPanel),
         scale_(static_cast<float>(args.scale)),
         heads_(args, 0),
-        width_(RoundUp(args.key_dim, kBlockDepth)) {
-    const int64_t depth = width_ / kBlockDepth;
+        keys_(RoundUp(args.key_dim, kBlockDepth)) {
+    const int64_t depth = keys_ / kBlockDepth;
     Scratch::Fill([&](Scratch& scratch) {
-      keys_.Take(scratch, width_);
       q_ = TakeOperand(scratch, kChunkBlocks, depth);
-      scores_ = TakeOperand(scratch, kChunkBlocks, 1);
-      state_ = TakeOperand(scratch, kPanelBlocks, depth);
-      for (Operand* tokens : {&values_, &decayed_values_}) {
-        *tokens = TakeOperand(scratch, kPanelBlocks, 1);
-      }
-      for (float** square : {&qk_, &decayed_qk_}) *square = scratch.Take(kSquare);
-      for (float** row :
-           {&q_units_, &q_read_, &scores_units_, &state_units_, &values_units_, &decayed_units_}) {
-        *row = scratch.Take(kChunk);
-      }
-      for (float** channels : {&total_, &channel_units_}) *channels = scratch.Take(width_);
-      if (vector_) {
-        q_levels_ = TakeOperand(scratch, kChunkBlocks, depth);
-        for (float** rows : {&q_rows_, &k_rows_, &decays_, &to_start_, &to_end_}) {
-          *rows = scratch.Take(kChunk * width_);
-        }
-      }
-      panel_ = scratch.Take(kChunk * kPanel);
-      states_ = scratch.Take((width_ * kPanel + kPanel) * (item.end - item.begin));
+      k_columns_ = TakeOperand(scratch, kChunkBlocks, depth);
+      q_read_ = TakeOperand(scratch, kChunkBlocks, depth);
+      k_rows_ = TakeOperand(scratch, keys_ / kBlockRows, kChunkDepth);
+      scores_ = TakeOperand(scratch, kChunkBlocks, kChunkDepth);
+      state_columns_ = TakeOperand(scratch, kPanelBlocks, depth);
+      v_columns_ = TakeOperand(scratch, kPanelBlocks, kChunkDepth);
+      decayed_v_columns_ = TakeOperand(scratch, kPanelBlocks, kChunkDepth);
+      qk_ = scratch.Take(kSquare);
+      for (float** panel : {&values_, &buffer_}) *panel = scratch.Take(kChunk * kPanel);
+      for (float** row : {&ones_, &factors_}) *row = scratch.Take(std::max(keys_, kChunk));
+      total_ = scratch.Take(keys_);
+      for (float** rows : {&q_rows_, &k_plain_, &decays_}) *rows = scratch.Take(kChunk * keys_);
+      states_ = scratch.Take(keys_ * kPanel * (item.end - item.begin));
     });
+    std::fill_n(ones_, std::max(keys_, kChunk), 1.0f);
     std::fill_n(qk_, kSquare, 0.0f);
-    std::fill_n(decayed_qk_, kSquare, 0.0f);  // above the diagonal both stay so
   }
 
   float* StateOf(size_t panel) const {
-    return states_ + static_cast<int64_t>(panel) * (width_ * kPanel + kPanel);
+    return states_ + static_cast<int64_t>(panel) * keys_ * kPanel;
   }
   void LoadState(const float* stored, int64_t columns, float* state) const {
-    LoadPanel(stored, args_.value_dim, args_.key_dim, width_, columns, state, SizesOf(state));
+    LoadPanel(stored, args_.value_dim, args_.key_dim, keys_, columns, ones_, state);
   }
   void StoreState(float* stored, int64_t columns, const float* state) const {
     StorePanel(state, args_.key_dim, columns, stored, args_.value_dim);
@@ -120,73 +114,74 @@ class LinearTiles {
       PrepareVectorDecay(segment);
       return;
     }
-    const int64_t rows = segment.rows, tokens = RoundUp(rows, kBlockRows);
-    keys_.Load(heads_.K(args_, segment.first), args_.k_stride, rows, args_.key_dim, width_);
-    PackLeft(heads_.Q(args_, segment.first), args_.q_stride, rows, tokens, args_.key_dim, q_,
-             q_units_);
-    for (int64_t t = 0; t < tokens; ++t) q_units_[t] *= scale_;
-    MultiplyScores(q_, q_units_, keys_.columns, keys_.units, tokens, qk_);
-    std::fill_n(channel_units_, width_, 1.0f);
+    const int64_t rows = segment.rows, tokens = RoundUp(rows, kHalfTokens);
+    float* const transposed = decays_;
+    Transpose(heads_.K(args_, segment.first), args_.k_stride, rows, kChunk, args_.key_dim,
+              transposed, kChunk);
+    PackRight(transposed, kChunk, tokens, keys_ / kBlockDepth, ones_, k_columns_);
+    PackLeft(transposed, kChunk, keys_, keys_, kChunk, ones_, k_rows_);
+    PackQueries(
+        segment, [&](int64_t) { return scale_; }, q_);
+    MultiplyScores(q_, k_columns_, tokens, qk_);
   }
 
   void PrepareHead(const Segment& segment, int64_t head) {
-    const int64_t tokens = RoundUp(segment.rows, kBlockRows);
-    if (args_.bonus != nullptr) BonusScores(segment, args_.bonus + head * args_.key_dim);
-    if (!vector_) {
-      DecayScores(segment, head);
-      PackLeft(decayed_qk_, kChunk, tokens, tokens, kChunk, scores_, scores_units_);
+    if (vector_) {
+      if (args_.bonus != nullptr) {
+        BonusScores(segment, args_.bonus + head * args_.key_dim);
+        for (int64_t t = 0; t < segment.rows; ++t) qk_[t * (kChunk + 1)] = bonus_[t];
+      }
+      const int64_t tokens = RoundUp(segment.rows, kHalfTokens);
+      PackLeft(qk_, kChunk, tokens, tokens, kChunk, ones_, scores_);
       return;
     }
-    for (int64_t t = 0; t < segment.rows && args_.bonus != nullptr; ++t) {
-      qk_[t * (kChunk + 1)] = bonus_[t];
+    DecayScores(segment, head);
+    if (scale_later_) {
+      q_read_ = q_;
+    } else {
+      PackQueries(
+          segment, [&](int64_t t) { return scale_ * decay_[t]; }, q_read_);
     }
-    PackLeft(qk_, kChunk, tokens, tokens, kChunk, scores_, scores_units_);
   }
 
   // `state` is S0 and becomes S.
   void RunPanel(const Segment& segment, const Panel& panel, Upcoming& upcoming, float* state) {
-    const int64_t rows = segment.rows, tokens = RoundUp(rows, kBlockRows);
-    const int64_t columns = panel.columns, padded = RoundUp(columns, kLanes);
-    const int64_t width = args_.heads * args_.value_dim;
+    const int64_t rows = segment.rows, tokens = RoundUp(rows, kHalfTokens);
+    const int64_t padded = RoundUp(panel.columns, 2 * kLanes),
+                  width = args_.heads * args_.value_dim;
+    const int64_t depth = keys_ / kBlockDepth, token_depth = tokens / kBlockDepth;
+    const int64_t parts = (tokens + keys_) * padded / (4 * kBlockRows * kLanes);
     const float* const v = LinearValues(args_, panel) + segment.first * args_.v_stride;
     float* const o = LinearOutputs(args_, panel) + segment.first * width;
-    PanelSizes sizes, decayed_sizes;
-    LoadPanel(v, args_.v_stride, rows, kChunk, columns, panel_, sizes);
-    const OutputTerms terms = {q_,      state_,       scores_,       values_,
-                               q_read_, state_units_, scores_units_, values_units_};
-    PackPanel(state, padded, SizesOf(state), state_, state_units_);
-    PackPanel(panel_, padded, sizes, values_, values_units_);
-    WriteOutput<true>(terms, rows, columns, upcoming, o, width);
-    // Copies, which the compiler knows no store changes.
-    const float *const total = total_, *const channel_units = channel_units_;
-    const auto update = [=](int64_t i, int64_t c, __m512 x) __attribute__((always_inline)) {
-      float* const cell = state + i * kPanel + c;
-      const __m512 old = _mm512_mul_ps(_mm512_load_ps(cell), _mm512_set1_ps(total[i]));
-      x = _mm512_fmadd_ps(x, _mm512_set1_ps(channel_units[i]), old);
-      _mm512_store_ps(cell, x);
-      return x;
-    };
-    if (vector_) {
-      MultiplyPanel(keys_.rows_of_channels, values_, values_units_, width_, padded, SizesOf(state),
-                    update);
-      return;
+    PackRows(v, args_.v_stride, rows, panel.columns, padded, token_depth, vector_ ? nullptr : tail_,
+             v_columns_, decayed_v_columns_);
+    PackRightThenScale(state, kPanel, padded, total_, state_columns_);
+    const Term past = {q_read_, state_columns_, depth}, own = {scores_, v_columns_, token_depth};
+    if (scale_later_) {
+      MultiplyPanel(nullptr, {past, {}}, tokens, padded, upcoming, parts, values_, kPanel);
+      LoadPanel(values_, kPanel, tokens, tokens, kPanel, decay_, values_);
+      MultiplyToOutput(values_, {{}, own}, rows, panel.columns, upcoming, parts, buffer_, o, width);
+    } else {
+      MultiplyToOutput(nullptr, {past, own}, rows, panel.columns, upcoming, parts, buffer_, o,
+                       width);
     }
-    ScalePanel(panel_, tokens, tail_, panel_, decayed_sizes);
-    PackPanel(panel_, padded, decayed_sizes, decayed_values_, decayed_units_);
-    MultiplyPanel(keys_.rows_of_channels, decayed_values_, decayed_units_, width_, padded,
-                  SizesOf(state), update);
+    const Operand& update = vector_ ? v_columns_ : decayed_v_columns_;
+    MultiplyPanel(state, {{k_rows_, update, token_depth}, {}}, keys_, padded, upcoming, parts,
+                  state, kPanel);
   }
 
  private:
-  // The sizes of a panel of states lie behind it.
-  PanelSizes& SizesOf(float* state) const {
-    return *reinterpret_cast<PanelSizes*>(state + width_ * kPanel);
+  template <typename Factor>
+  void PackQueries(const Segment& segment, const Factor& factor, const Operand& to) {
+    for (int64_t t = 0; t < segment.rows; ++t) factors_[t] = factor(t);
+    PackLeft(heads_.Q(args_, segment.first), args_.q_stride, segment.rows,
+             RoundUp(segment.rows, kHalfTokens), args_.key_dim, factors_, to);
   }
 
   // P and the decays of one head under a scalar decay.
   void DecayScores(const Segment& segment, int64_t head) {
     const bool bonus = args_.bonus != nullptr;
-    const int64_t tokens = RoundUp(segment.rows, kBlockRows);
+    const int64_t tokens = RoundUp(segment.rows, kHalfTokens);
     alignas(64) float factors[kChunk] = {};
     const bool per_head = args_.decay == DecayKind::kScalarPerHead;
     for (int64_t t = 0; t < segment.rows; ++t) {
@@ -195,28 +190,31 @@ class LinearTiles {
     for (int64_t t = 0; t < tokens; t += kLanes) {
       _mm512_store_ps(factors + t, DecayExp(_mm512_load_ps(factors + t)));
     }
+    if (bonus) BonusScores(segment, args_.bonus + head * args_.key_dim);
     __m512 row[kChunk / kLanes] = {};  // exp(b_t - b_j)
     float product = 1;
     for (int64_t t = 0; t < tokens; ++t) {
       const __m512 factor = _mm512_set1_ps(factors[t]);
-      q_read_[t] = q_units_[t] * (bonus ? product : product * factors[t]);
+      const float before = product;
       product *= factors[t];
-      for (int64_t block = 0; block <= t / kLanes; ++block) {
-        const __mmask16 own =
-            t / kLanes == block ? static_cast<__mmask16>(1u << t % kLanes) : __mmask16{0};
-        const __m512 qk = _mm512_load_ps(qk_ + t * kChunk + block * kLanes);
-        const __m512 old = row[block];
-        row[block] = _mm512_mask_mov_ps(_mm512_mul_ps(old, factor), own, _mm512_set1_ps(1));
-        __m512 score = _mm512_mul_ps(bonus ? old : row[block], qk);
-        if (bonus) score = _mm512_mask_mov_ps(score, own, _mm512_set1_ps(bonus_[t]));
-        _mm512_store_ps(decayed_qk_ + t * kChunk + block * kLanes, score);
+      decay_[t] = bonus ? before : product;
+      for (int64_t d = 0; d <= t / kHalfTokens; ++d) {
+        __m512 score[2];
+        for (int64_t n = 0; n < 2; ++n) {
+          const int64_t block = 2 * d + n;
+          const __mmask16 own =
+              t / kLanes == block ? static_cast<__mmask16>(1u << t % kLanes) : __mmask16{0};
+          const __m512 qk = _mm512_load_ps(qk_ + t * kChunk + block * kLanes);
+          const __m512 old = row[block];
+          row[block] = _mm512_mask_mov_ps(_mm512_mul_ps(old, factor), own, _mm512_set1_ps(1));
+          score[n] = _mm512_mul_ps(bonus ? old : row[block], qk);
+          if (bonus) score[n] = _mm512_mask_mov_ps(score[n], own, _mm512_set1_ps(bonus_[t]));
+        }
+        StoreRow(score[0], score[1], scores_.At(t / kLanes, d) + t % kLanes * kBlockDepth);
       }
       if (t == segment.rows - 1) {
-        for (int64_t n = 0; n < kChunk / kLanes; ++n) {
-          _mm512_store_ps(tail_ + n * kLanes,
-                          _mm512_mul_ps(row[n], _mm512_load_ps(keys_.units + n * kLanes)));
-        }
-        std::fill_n(total_, width_, product);
+        for (int64_t n = 0; n < kChunk / kLanes; ++n) _mm512_store_ps(tail_ + n * kLanes, row[n]);
+        std::fill_n(total_, keys_, product);
       }
     }
   }
@@ -239,30 +237,33 @@ class LinearTiles {
 
   // Queries, keys and scores of a segment under a vector decay.
   void PrepareVectorDecay(const Segment& segment) {
-    const int64_t tokens = RoundUp(segment.rows, kBlockRows);
+    const int64_t tokens = RoundUp(segment.rows, kHalfTokens);
     LoadRows(segment, tokens);
-    const auto score = args_.bonus == nullptr ? &ScoreBlock<false> : &ScoreBlock<true>;
-    for (int64_t t = 0; t < tokens; t += kBlockRows) {
-      score(q_rows_ + t * width_, decays_ + t * width_, k_rows_ + t * width_, width_,
-            qk_ + t * (kChunk + 1));
+    for (int64_t d = 0; d < keys_ / kBlockDepth; ++d) {
+      DecayQueries(tokens, d);
+      DecayKeys(tokens, d);
     }
-    // Levels of spans of 32 and 64 tokens: the second half against the first.
-    for (int64_t span = 2 * kBlockRows; span < kChunk + kBlockRows; span *= 2) {
-      const int64_t half = span / 2;
-      for (int64_t start = 0; start + half < tokens; start += span) {
-        ScoreHalves(start, half, std::min(half, tokens - start - half));
+    const Term blocks = {{q_.At(0, 0), q_.depth}, {k_columns_.At(0, 0), q_.depth}, q_.depth};
+    const Term halves = {{q_.At(2, 0), q_.depth}, {k_columns_.At(2, 0), q_.depth}, q_.depth};
+    MultiplyBlock(nullptr, 0, &blocks, 1, 0, 0, buffer_, kPanel);
+    for (int64_t half = 0; half < tokens / kHalfTokens; ++half) {
+      const float* const from = buffer_ + half * (kBlockTokens * kPanel + kLanes);
+      float* const to = qk_ + half * kHalfTokens * (kChunk + 1) + kBlockTokens * kChunk;
+      for (int64_t r = 0; r < kBlockTokens; ++r) {
+        _mm512_store_ps(to + r * kChunk, _mm512_load_ps(from + r * kPanel));
       }
     }
-    DecayQueries(0, tokens);
-    PackLeft(to_start_, width_, tokens, tokens, width_, q_, q_units_);
-    std::copy_n(q_units_, tokens, q_read_);
-    DecayKeys(0, tokens, total_);
-    float* const transposed = to_start_;
-    Transpose(to_end_, width_, tokens, kChunk, width_, width_, transposed, kChunk);
-    PackLeft(transposed, kChunk, width_, width_, kChunk, keys_.rows_of_channels, channel_units_);
+    if (tokens > kHalfTokens) {
+      MultiplyBlock(nullptr, 0, &halves, 1, 0, 0, qk_ + kHalfTokens * kChunk, kChunk);
+    }
+    for (int64_t t = 0; t < tokens; t += kBlockTokens) {
+      const auto score = args_.bonus == nullptr ? &ScoreBlock<false> : &ScoreBlock<true>;
+      score(q_rows_ + t * keys_, decays_ + t * keys_, k_plain_ + t * keys_, keys_,
+            qk_ + t * (kChunk + 1));
+    }
   }
 
-  // q_rows_ (times scale), k_rows_ and decays_, exp(g): rows of the segment, 0, 0 and 1 beyond it.
+  // q_rows_ (times scale), k_plain_ and decays_, exp(g): rows of the segment, 0 and 1 beyond it.
   void LoadRows(const Segment& segment, int64_t tokens) {
     const __m512 scale = _mm512_set1_ps(scale_);
     for (int64_t t = 0; t < tokens; ++t) {
@@ -270,80 +271,117 @@ class LinearTiles {
       const float* const q = heads_.Q(args_, row);
       const float* const k = heads_.K(args_, row);
       const float* const g = heads_.G(args_, row);
-      for (int64_t c = 0; c < width_; c += kLanes) {
-        const int64_t at = t * width_ + c;
+      for (int64_t c = 0; c < keys_; c += kLanes) {
+        const int64_t at = t * keys_ + c;
         _mm512_store_ps(q_rows_ + at, _mm512_mul_ps(scale, Load(q + c, width - c)));
-        _mm512_store_ps(k_rows_ + at, Load(k + c, width - c));
+        _mm512_store_ps(k_plain_ + at, Load(k + c, width - c));
         _mm512_store_ps(decays_ + at, DecayExp(Load(g + c, width - c)));
       }
     }
   }
 
-  // Scores of tokens start + half .. start + half + later with tokens start .. start + half - 1.
-  void ScoreHalves(int64_t start, int64_t half, int64_t later) {
-    DecayQueries(start + half, later);
-    DecayKeys(start, half, nullptr);
-    PackLeft(to_start_ + (start + half) * width_, width_, later, later, width_, q_levels_,
-             q_units_);
-    keys_.LoadColumns(to_end_ + start * width_, width_, half, half, width_, width_);
-    const float* const q_units = q_units_;
-    float* const scores = qk_ + (start + half) * kChunk + start;
-    Multiply(
-        q_levels_, keys_.columns, keys_.units, later,
-        half, [=](int64_t i, int64_t c, __m512 x) __attribute__((always_inline)) {
-          _mm512_store_ps(scores + i * kChunk + c, _mm512_mul_ps(x, _mm512_set1_ps(q_units[i])));
-        });
+  // Channels 32 d .. 32 d + 31 of q with the decay from the start of its block (blocks 1 and 3: q_
+  // 0, 1), half (q_ 2, 3) and segment (q_read_).
+  void DecayQueries(int64_t tokens, int64_t d) {
+    const __m512 one = _mm512_set1_ps(1);
+    const bool bonus = args_.bonus != nullptr;
+    const int64_t first = d * kBlockDepth;
+    __m512 block[2], half[2], whole[2] = {one, one};
+    for (int64_t t = 0; t < tokens; ++t) {
+      __m512 q[2], by_block[2], by_half[2], by_whole[2];
+#pragma GCC unroll 2
+      for (int n = 0; n < 2; ++n) {
+        if (t % kBlockTokens == 0) block[n] = one;
+        if (t % kHalfTokens == 0) half[n] = one;
+        const int64_t at = t * keys_ + first + n * kLanes;
+        const __m512 decay = _mm512_load_ps(decays_ + at);
+        q[n] = _mm512_load_ps(q_rows_ + at);
+        const __m512 before[] = {block[n], half[n], whole[n]};
+        block[n] = _mm512_mul_ps(block[n], decay);
+        half[n] = _mm512_mul_ps(half[n], decay);
+        whole[n] = _mm512_mul_ps(whole[n], decay);
+        by_block[n] = _mm512_mul_ps(q[n], bonus ? before[0] : block[n]);
+        by_half[n] = _mm512_mul_ps(q[n], bonus ? before[1] : half[n]);
+        by_whole[n] = _mm512_mul_ps(q[n], bonus ? before[2] : whole[n]);
+      }
+      const int64_t in_block = t % kBlockTokens * kBlockDepth;
+      StoreRow(by_whole[0], by_whole[1], q_read_.At(t / kBlockTokens, d) + in_block);
+      if (t / kBlockTokens % 2 == 1) {
+        StoreRow(by_block[0], by_block[1], q_.At(t / kHalfTokens, d) + in_block);
+      }
+      if (t >= kHalfTokens) {
+        StoreRow(by_half[0], by_half[1], q_.At(t / kBlockTokens, d) + in_block);
+      }
+    }
+    for (int n = 0; n < 2; ++n) _mm512_store_ps(total_ + first + n * kLanes, whole[n]);
   }
 
-  // Rows [first, first + count) of to_start_: q with the decay from row `first` to what the token
-  // reads.
-  void DecayQueries(int64_t first, int64_t count) {
-    const bool bonus = args_.bonus != nullptr;
-    for (int64_t c = 0; c < width_; c += kLanes) {
-      __m512 product = _mm512_set1_ps(1);
-      for (int64_t t = first; t < first + count; ++t) {
-        const int64_t at = t * width_ + c;
-        const __m512 before = product;
-        product = _mm512_mul_ps(product, _mm512_load_ps(decays_ + at));
-        _mm512_store_ps(to_start_ + at,
-                        _mm512_mul_ps(_mm512_load_ps(q_rows_ + at), bonus ? before : product));
+  // The same channels of k with the decay to the end of its block (blocks 0 and 2: k_columns_ 0,
+  // 1), half (the first: k_columns_ 2, 3) and segment (k_rows_).
+  void DecayKeys(int64_t tokens, int64_t d) {
+    using Tile = __m512[kLanes];
+    const __m512 one = _mm512_set1_ps(1);
+    const int64_t first = d * kBlockDepth;
+    __m512 half[2] = {one, one}, whole[2] = {one, one};
+    Tile later[2];  // the half's second block, transposed
+    for (int64_t b = tokens / kBlockTokens - 1; b >= 0; --b) {
+      Tile by_block[2], by_half[2], by_whole[2];
+      for (int n = 0; n < 2; ++n) {
+        __m512 block = one;
+        if (b % 2 == 1) half[n] = one;
+        for (int64_t r = kBlockTokens - 1; r >= 0; --r) {
+          const int64_t at = (b * kBlockTokens + r) * keys_ + first + n * kLanes;
+          const __m512 key = _mm512_load_ps(k_plain_ + at), decay = _mm512_load_ps(decays_ + at);
+          by_block[n][r] = _mm512_mul_ps(key, block);
+          by_half[n][r] = _mm512_mul_ps(key, half[n]);
+          by_whole[n][r] = _mm512_mul_ps(key, whole[n]);
+          block = _mm512_mul_ps(block, decay);
+          half[n] = _mm512_mul_ps(half[n], decay);
+          whole[n] = _mm512_mul_ps(whole[n], decay);
+        }
+        TransposeTile(by_whole[n]);
+        if (b % 2 == 1) {
+          std::copy_n(by_whole[n], kLanes, later[n]);
+          continue;
+        }
+        uint16_t* const to = k_rows_.At(2 * d + n, b / 2);
+        for (int64_t i = 0; i < kLanes; ++i) {
+          StoreRow(by_whole[n][i], later[n][i], to + i * kBlockDepth);
+        }
       }
+      if (b % 2 == 0) PackColumns(by_block, k_columns_.At(b / 2, d));
+      if (b < 2) PackColumns(by_half, k_columns_.At(2 + b, d));
     }
   }
 
-  // Rows [first, first + count) of to_end_: k with the decay after its token to the last row;
-  // `total`, if any, becomes that of all rows.
-  void DecayKeys(int64_t first, int64_t count, float* total) {
-    for (int64_t c = 0; c < width_; c += kLanes) {
-      __m512 product = _mm512_set1_ps(1);
-      for (int64_t t = first + count - 1; t >= first; --t) {
-        const int64_t at = t * width_ + c;
-        _mm512_store_ps(to_end_ + at, _mm512_mul_ps(_mm512_load_ps(k_rows_ + at), product));
-        product = _mm512_mul_ps(product, _mm512_load_ps(decays_ + at));
-      }
-      if (total != nullptr) _mm512_store_ps(total + c, product);
+  // Tiles [token][channel] of two times 16 channels.
+  static void PackColumns(__m512 (*tiles)[kLanes], uint16_t* to) {
+    TransposeTile(tiles[0]);
+    TransposeTile(tiles[1]);
+    for (int64_t i = 0; i < kLanes; ++i) {
+      StoreRow(tiles[0][i], tiles[1][i], to + i * kBlockDepth);
     }
   }
 
   const LinearAttentionArgs& args_;
-  bool vector_;  // decay
+  bool vector_;       // decay
+  bool scale_later_;  // the state's read, not the queries, takes a scalar decay: fewer products
   float scale_;
   LinearKeys heads_;
-  int64_t width_;  // K, rounded up
-  Keys keys_;
-  Operand q_, q_levels_;             // of the state's read (with a scalar decay the scores too)
-  Operand scores_, state_;           // P, S0
-  Operand values_, decayed_values_;  // v; v times the decay to the end and the keys' units (scalar)
-  float *qk_, *decayed_qk_;          // [64, 64]: scores of the group, P of a head (scalar)
-  float *q_units_, *q_read_, *scores_units_;             // of tokens
-  float *state_units_, *values_units_, *decayed_units_;  // of columns
-  float *total_, *channel_units_;      // [width]: decay of the whole segment, units of k's channels
-  float *q_rows_, *k_rows_, *decays_;  // [64, width]
-  float *to_start_, *to_end_;          // [64, width]: q and k with decays
-  float* panel_;                       // a panel of 64 rows: v
-  float* states_;                      // a panel of `width_` rows for each panel, and its sizes
-  float bonus_[kChunk] = {};           // scale q.(u k)
-  alignas(64) float tail_[kChunk] = {};  // scalar decay from token j to the end, times its unit
+  int64_t keys_;                           // K, rounded up
+  Operand q_, k_columns_;                  // of the scores
+  Operand q_read_, k_rows_;                // of the state's read and update
+  Operand scores_, state_columns_;         // P, S0
+  Operand v_columns_, decayed_v_columns_;  // v; v times the decay to the end (scalar)
+  float *qk_, *decayed_;                   // [64, 64]: scores of the group, P of a head
+  float *values_, *buffer_;                // panels of 64 rows
+  float *ones_, *factors_;                 // [max(keys, 64)]
+  float* total_;                           // [keys] decay of the whole segment
+  float *q_rows_, *k_plain_, *decays_;     // [64, keys]
+  float* states_;                          // a panel of `keys` rows for each panel
+  float decay_[kChunk] = {};               // scalar decay from the start to what token t reads
+  float bonus_[kChunk] = {};               // scale q.(u k)
+  alignas(64) float tail_[kChunk] = {};    // scalar decay from token j to the end
 };
 
 }  // namespace
