@@ -97,6 +97,25 @@ inline void ExpectClose(const Floats& actual, const Floats& expected, double tol
                                         << actual[where] << ", expected " << expected[where];
 }
 
+/// `actual` is `plain` times a power of two, to the bit.
+inline void ExpectTimes(const Floats& actual, const Floats& plain, float factor) {
+  ASSERT_EQ(actual.size(), plain.size());
+  for (size_t i = 0; i < plain.size(); ++i) ASSERT_EQ(actual[i], plain[i] * factor) << i;
+}
+
+/// Rows of `width` outputs of which column `column` is no number from row `token` on and all others
+/// are finite.
+inline void ExpectBroken(const Floats& o, int64_t width, int64_t token, int64_t column) {
+  for (size_t i = 0; i < o.size(); ++i) {
+    const auto t = static_cast<int64_t>(i) / width, c = static_cast<int64_t>(i) % width;
+    if (c != column) {
+      ASSERT_TRUE(std::isfinite(o[i])) << t << " " << c;
+    } else if (t >= token) {
+      ASSERT_TRUE(std::isnan(o[i])) << t;
+    }
+  }
+}
+
 /// Rows of every sequence between two cuts, packed.
 struct Piece {
   std::vector<int64_t> offsets = {0};
