@@ -49,7 +49,7 @@ __device__ void LeavePart(const DecodeAttentionArgs& a, const float* parts, int6
 #pragma unroll
     for (int w = 0; w < kWarps; ++w) value += factors[w] * parts[w * (value_dim + 2) + 2 + i];
     if (splits == 1) {
-      o[i] = FromFloat<T>(block_total > 0 ? value / block_total : 0.0f);
+      o[i] = FromFloat<T>(block_total == 0 ? 0.0f : value / block_total);
     } else {
       out[2 + i] = value;
     }
@@ -283,7 +283,7 @@ __global__ void __launch_bounds__(kThreads) JoinKernel(DecodeAttentionArgs a, in
     for (int64_t p = 0; p < splits; ++p) {
       value += factors[p] * parts[p * PartFloats(value_dim) + 2 + i];
     }
-    o[i] = FromFloat<T>(total > 0 ? value / total : 0.0f);
+    o[i] = FromFloat<T>(total == 0 ? 0.0f : value / total);
   }
 }
 

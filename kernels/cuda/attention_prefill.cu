@@ -137,7 +137,7 @@ __global__ void __launch_bounds__(kThreads) PrefillKernel(PrefillAttentionArgs a
 #pragma unroll
   for (int j = 0; j < kMost / kLanes; ++j) {
     const int d = j * kLanes + lane;
-    if (d < value_dim) o[d] = FromFloat<T>(total > 0 ? sum[j] / total : 0.0f);
+    if (d < value_dim) o[d] = FromFloat<T>(total == 0 ? 0.0f : sum[j] / total);
   }
 }
 

@@ -284,7 +284,7 @@ __global__ void __launch_bounds__(kThreads, 1) WgmmaKernel(PrefillAttentionArgs 
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
       const float sum = LaneSum(total[h], 4);
-      const float inverse = sum > 0 ? 1.0f / sum : 0.0f;
+      const float inverse = sum == 0 ? 0.0f : 1.0f / sum;
       const int r = mine + 8 * h;
       if (r >= rows) continue;
       bf16* o = static_cast<bf16*>(a.o) + (row0 + r) * a.o_stride + query_head * kValueDim +

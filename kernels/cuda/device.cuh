@@ -74,6 +74,10 @@ __device__ inline float Exp2(float x) {
   return y;
 }
 
+/// Like fmaxf and fminf, but an x that is no number stays one.
+__device__ inline float AtLeast(float x, float low) { return x < low ? low : x; }
+__device__ inline float AtMost(float x, float high) { return x > high ? high : x; }
+
 __device__ inline float Sigmoid(float x) { return __fdividef(1.0f, 1.0f + __expf(-x)); }
 __device__ inline float Silu(float x) { return __fdividef(x, 1.0f + __expf(-x)); }
 __device__ inline float Softplus(float x) { return x > 20.0f ? x : log1pf(expf(x)); }

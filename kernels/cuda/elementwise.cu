@@ -44,9 +44,9 @@ __device__ float Apply(Unary op, float x) {
     case Unary::kSilu:
       return Silu(x);
     case Unary::kRelu:
-      return fmaxf(x, 0.0f);
+      return AtLeast(x, 0.0f);
     case Unary::kSquaredRelu: {
-      const float r = fmaxf(x, 0.0f);
+      const float r = AtLeast(x, 0.0f);
       return r * r;
     }
     case Unary::kSigmoid:
@@ -86,7 +86,7 @@ void Activation(const ActivationArgs& a, cudaStream_t stream) {
     }
 #pragma unroll
     for (int e = 0; e < N; ++e) {
-      x[e] = fmaxf(x[e] * static_cast<float>(a.scale), static_cast<float>(a.minimum));
+      x[e] = AtLeast(x[e] * static_cast<float>(a.scale), static_cast<float>(a.minimum));
     }
     Store<Out, N>(static_cast<Out*>(a.y) + row * a.y_stride + column, x);
   });
@@ -134,8 +134,7 @@ __device__ float LogForget(float f, float bound) {
   const float open = log1pf(-bound) + LogSigmoid(f);
   if (bound <= 0.0f) return open;
   const float low = logf(bound);
-  const float high = fmaxf(low, open);
-  return high + log1pf(expf(fminf(low, open) - high));
+  return fmaxf(low, open) + log1pf(expf(-fabsf(low - open)));
 }
 
 template <typename T, int N>
@@ -165,8 +164,8 @@ void Mamba2Gates(const Mamba2GateArgs& a, cudaStream_t stream) {
                 const int64_t head = column / a.head_dim;
                 const float raw = ToFloat(static_cast<const T*>(a.raw)[row * a.raw_stride + head]);
                 const float dt =
-                    fminf(fmaxf(Softplus(raw + a.dt_bias[head]), static_cast<float>(a.minimum)),
-                          static_cast<float>(a.maximum));
+                    AtMost(AtLeast(Softplus(raw + a.dt_bias[head]), static_cast<float>(a.minimum)),
+                           static_cast<float>(a.maximum));
                 if (column % a.head_dim == 0) {
                   a.g[row * a.heads + head] = dt * a.negative_a[head];
                 }

@@ -11,7 +11,7 @@ template <typename T, int N>
 __global__ void __launch_bounds__(kThreads) EmbedKernel(EmbedArgs a) {
   const int64_t row = blockIdx.x;
   AwaitPrevious();
-  const T* from = static_cast<const T*>(a.table) + a.ids[row] * a.hidden;
+  const T* from = static_cast<const T*>(a.table) + max(a.ids[row], 0) * a.hidden;
   T* to = static_cast<T*>(a.y) + row * a.hidden;
   const float scale = ToFloat(FromFloat<T>(static_cast<float>(a.scale)));
   for (int64_t i = threadIdx.x * N; i < a.hidden; i += kThreads * N) {
@@ -55,6 +55,7 @@ __global__ void __launch_bounds__(kThreads) LogitsKernel(LogitsArgs a) {
   const auto capped = [&](float x) { return cap > 0 ? cap * tanhf(x / cap) : x; };
   Best best{-INFINITY, 0x7fffffff};
   float sum = 0;
+  bool broken = false;  // fmaxf and comparisons pass a NaN by
   for (int64_t i = threadIdx.x * N; i < a.vocabulary; i += kThreads * N) {
     float x[N];
     Load<T, N>(logits + i, x);
@@ -62,6 +63,7 @@ __global__ void __launch_bounds__(kThreads) LogitsKernel(LogitsArgs a) {
 #pragma unroll
     for (int e = 0; e < N; ++e) {
       x[e] = capped(x[e]);
+      broken = broken || isnan(x[e]);
       if (x[e] > high) {
         high = x[e];
         best.index = static_cast<int32_t>(i + e);
@@ -94,9 +96,12 @@ __global__ void __launch_bounds__(kThreads) LogitsKernel(LogitsArgs a) {
     indices[threadIdx.x / 32] = best.index;
     sums[threadIdx.x / 32] = sum;
   }
-  __syncthreads();
+  broken = __syncthreads_or(broken);
   if (threadIdx.x != 0) return;
   for (int w = 1; w < kThreads / 32; ++w) join(Best{maxima[w], indices[w]}, sums[w]);
+  // A row of -inf alone has no largest entry: the first one.
+  if (best.value == -INFINITY) best.index = 0;
+  if (broken) best = {NAN, kNoId};
   const float log_sum = best.value + logf(sum);
   if (a.log_sum_exp != nullptr) a.log_sum_exp[row] = log_sum;
   if (a.argmax != nullptr) a.argmax[row] = best.index;

@@ -5,7 +5,10 @@
 
 namespace natsl::kernels::cuda {
 
-/// y[r] = table[ids[r]], ids int32 in [0, vocabulary).
+/// What is chosen of logits that aren't all numbers.
+constexpr int32_t kNoId = -1;
+
+/// y[r] = table[ids[r]], ids int32 in [0, vocabulary); kNoId is embedded as id 0.
 struct EmbedArgs {
   DType dtype = DType::kBFloat16;
   const void* table = nullptr;  ///< [vocabulary, hidden]
@@ -27,7 +30,8 @@ struct GatherRowsArgs {
 };
 void RunGatherRows(const GatherRowsArgs& args, cudaStream_t stream);
 
-/// Reads each row of logits once. Any output may be null.
+/// Reads each row of logits once. Any output may be null. Of a row with a NaN the argmax is kNoId
+/// and all else NaN.
 struct LogitsArgs {
   DType dtype = DType::kBFloat16;
   const void* logits = nullptr;  ///< [rows, vocabulary]

@@ -168,7 +168,7 @@ __global__ void __launch_bounds__(kMergeThreads) MergeKernel(MergeStepArgs a, in
     __syncthreads();
     if (share == 0) {
       for (int i = 1; i < shares; ++i) value += joined[i * columns + column];
-      x2 = ToFloat(FromFloat<T>(total[0] > 0 ? value / total[0] : 0.0f));
+      x2 = ToFloat(FromFloat<T>(total[0] == 0 ? 0.0f : value / total[0]));
     }
   }
   BlockSums(logits, sums);

@@ -17,6 +17,7 @@ struct Case {
   int64_t key_dim = 16, value_dim = 24, window = 0;
   bool nats = false, own_chunk = true;
   double score_bound = 0;
+  int64_t broken_key = -1;                   ///< of sequence 0: a NaN in every head
   std::vector<std::vector<int64_t>> pieces;  ///< rows of each sequence in each pass
 };
 
@@ -41,6 +42,9 @@ class Attention {
       }
       softmax_.push_back(flags);
       slots_.push_back(static_cast<int32_t>(2 * s + 1));
+    }
+    for (int64_t h = 0; c.broken_key >= 0 && h < kv_heads_; ++h) {
+      k_[0][(c.broken_key * kv_heads_ + h) * c.key_dim] = NAN;
     }
   }
 
@@ -258,6 +262,27 @@ TEST_P(PlainCuda, SharedHeadsAndWindow) {
   }
 }
 
+TEST_P(PlainCuda, NanReachesWhatSeesIt) {
+  for (const auto& [key_dim, value_dim] :
+       {std::pair<int64_t, int64_t>{16, 24}, {64, 64}, {128, 128}}) {
+    Case c;
+    c.dtype = std::get<0>(GetParam());
+    c.key_dim = key_dim;
+    c.value_dim = value_dim;
+    c.window = std::get<1>(GetParam());
+    c.pieces = kPieces;
+    SCOPED_TRACE(::testing::Message() << "dims " << key_dim << " " << value_dim);
+    // Far back, and the only key of a list's first step.
+    for (const int64_t broken : {70, 400}) {
+      c.broken_key = broken;
+      Attention(c, 1).Run();
+    }
+    c.broken_key = 0;
+    c.pieces = {{1, 1}, {1, 1}, {1, 1}};
+    Attention(c, 1).Run();
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Window, PlainCuda,
                          ::testing::Combine(::testing::ValuesIn(kTypes),
                                             ::testing::Values(0, 50, 100)),
@@ -267,7 +292,8 @@ INSTANTIATE_TEST_SUITE_P(Window, PlainCuda,
 class NatsListsCuda : public CudaTest,
                       public ::testing::WithParamInterface<std::tuple<DType, int64_t, int64_t>> {
  protected:
-  void RunPieces(const std::vector<std::vector<int64_t>>& pieces, uint64_t seed) {
+  void RunPieces(const std::vector<std::vector<int64_t>>& pieces, uint64_t seed,
+                 int64_t broken_key = -1) {
     for (const double bound : {0.0, 40.0}) {
       Case c;
       c.dtype = std::get<0>(GetParam());
@@ -277,6 +303,7 @@ class NatsListsCuda : public CudaTest,
       c.key_dim = std::get<2>(GetParam());
       c.value_dim = c.key_dim == 64 ? 128 : 24;
       c.score_bound = bound;
+      c.broken_key = broken_key;
       c.pieces = pieces;
       Attention(c, seed).Run();
     }
@@ -284,6 +311,10 @@ class NatsListsCuda : public CudaTest,
 };
 
 TEST_P(NatsListsCuda, ShortPieces) { RunPieces(kPieces, 2); }
+TEST_P(NatsListsCuda, NanReachesWhatSeesIt) {
+  RunPieces(kPieces, 2, 70);
+  RunPieces(kPieces, 2, 400);
+}
 TEST_P(NatsListsCuda, LongPieces) { RunPieces({{1500, 64}, {129, 128}, {1000, 1}}, 3); }
 
 INSTANTIATE_TEST_SUITE_P(Own, NatsListsCuda,

@@ -140,6 +140,7 @@ inline Floats Rounded(DType dtype, Floats values) {
 }
 
 /// ||actual - expected|| / ||expected||, and no value further off than 32 times that on average.
+/// What isn't finite is expected as it is.
 inline void ExpectNear(const Floats& actual, const Floats& expected, double tolerance,
                        const std::string& what) {
   ASSERT_EQ(actual.size(), expected.size()) << what;
@@ -147,9 +148,11 @@ inline void ExpectNear(const Floats& actual, const Floats& expected, double tole
   double error = 0, norm = 0, worst = 0;
   size_t where = 0;
   for (size_t i = 0; i < expected.size(); ++i) {
-    ASSERT_TRUE(std::isfinite(actual[i]) || actual[i] == expected[i])
-        << what << " at " << i << ": " << actual[i] << ", expected " << expected[i];
-    if (!std::isfinite(expected[i])) continue;
+    if (!std::isfinite(expected[i]) || !std::isfinite(actual[i])) {
+      ASSERT_TRUE(actual[i] == expected[i] || (std::isnan(actual[i]) && std::isnan(expected[i])))
+          << what << " at " << i << ": " << actual[i] << ", expected " << expected[i];
+      continue;
+    }
     const double difference = std::abs(static_cast<double>(actual[i]) - expected[i]);
     error += difference * difference;
     norm += static_cast<double>(expected[i]) * expected[i];

@@ -273,6 +273,43 @@ TEST_F(ElementwiseCuda, GatesAndActivations) {
   }
 }
 
+TEST_F(ElementwiseCuda, NanStaysOne) {
+  constexpr int64_t kColumns = 64, kBroken = 5;
+  for (const DType dtype : kTypes) {
+    Random random(17);
+    Floats x = random.Normals(kColumns);
+    x[kBroken] = NAN;
+    const Activations dx(dtype, x), y(dtype, kColumns);
+    const Array<float> bias(random.Normals(kColumns)), bound(Floats(kColumns, 0.3f)), g(kColumns);
+    const auto expect_one = [&](const Floats& values, const char* what) {
+      for (int64_t i = 0; i < kColumns; ++i) {
+        EXPECT_EQ(std::isnan(values[i]), i == kBroken) << what << " " << i;
+      }
+    };
+    for (int op = 0; op <= static_cast<int>(Unary::kNegativeExp); ++op) {
+      RunActivation({static_cast<Unary>(op), dtype, dtype, dx.data(), kColumns, nullptr, nullptr, 0,
+                     y.data(), kColumns, 1, kColumns, 1, -0.2},
+                    nullptr);
+      Synchronize();
+      expect_one(y.Values(), ("activation " + std::to_string(op)).c_str());
+    }
+    RunForgetGate(
+        {dtype, dx.data(), kColumns, nullptr, 0, bound.data(), g.data(), y.data(), 1, kColumns},
+        nullptr);
+    Synchronize();
+    expect_one(g.Values(), "forget gate");
+    expect_one(y.Values(), "open gate");
+    // As many heads of one channel.
+    const Activations ones(dtype, Floats(kColumns, 1.0f));
+    RunMamba2Gates({dtype, dx.data(), kColumns, bias.data(), bound.data(), ones.data(), kColumns,
+                    g.data(), y.data(), 1, kColumns, 1, 0.3, 2},
+                   nullptr);
+    Synchronize();
+    expect_one(g.Values(), "decay");
+    expect_one(y.Values(), "step");
+  }
+}
+
 TEST_F(ElementwiseCuda, Mamba2AndRope) {
   for (const DType dtype : kTypes) {
     Random random(14);
@@ -363,22 +400,61 @@ TEST_F(SamplingCuda, LogitsEmbeddingsRows) {
     Random random(16);
     const int64_t hidden = 40;
     const Floats table = Rounded(dtype, random.Normals(10 * hidden));
-    const Activations dtable(dtype, table), y(dtype, 3 * hidden);
-    const std::vector<int32_t> ids = {7, 0, 9};
+    const Activations dtable(dtype, table), y(dtype, 4 * hidden);
+    const std::vector<int32_t> ids = {7, 0, 9, kNoId};
     const Array<int32_t> dids(ids);
-    RunEmbed({dtype, dtable.data(), dids.data(), y.data(), 3, hidden, 1}, nullptr);
+    RunEmbed({dtype, dtable.data(), dids.data(), y.data(), 4, hidden, 1}, nullptr);
     Synchronize();
+    const std::vector<int64_t> read = {7, 0, 9, 0};
     Floats expected;
-    for (const int32_t id : ids) {
-      expected.insert(expected.end(), table.begin() + id * hidden,
-                      table.begin() + (id + 1) * hidden);
+    for (const int64_t row : read) {
+      expected.insert(expected.end(), table.begin() + row * hidden,
+                      table.begin() + (row + 1) * hidden);
     }
     EXPECT_EQ(y.Values(), expected);
-    const Array<int64_t> rows(std::vector<int64_t>{7, 0, 9});
-    const Activations gathered(dtype, 3 * hidden);
-    RunGatherRows({dtype, dtable.data(), hidden, rows.data(), gathered.data(), 3, hidden}, nullptr);
+    const Array<int64_t> rows(read);
+    const Activations gathered(dtype, 4 * hidden);
+    RunGatherRows({dtype, dtable.data(), hidden, rows.data(), gathered.data(), 4, hidden}, nullptr);
     Synchronize();
     EXPECT_EQ(gathered.Values(), expected);
+  }
+}
+
+// A NaN anywhere leaves nothing to choose or to sum; -inf alone leaves the first entry.
+TEST_F(SamplingCuda, RowsThatHoldNoNumbers) {
+  for (const DType dtype : kTypes) {
+    for (const int64_t vocabulary : {5, 1000, 32000}) {
+      Random random(18);
+      const std::vector<int64_t> broken = {0, 1, vocabulary / 2, vocabulary - 1};
+      const auto rows = static_cast<int64_t>(broken.size()) + 3;
+      Floats logits = random.Normals(rows * vocabulary, 4);
+      for (size_t r = 0; r < broken.size(); ++r) logits[r * vocabulary + broken[r]] = NAN;
+      const auto row = [&](int64_t from_end) { return logits.end() - from_end * vocabulary; };
+      std::fill(row(3), row(2), NAN);
+      std::fill(row(2), row(1), -INFINITY);
+      *(row(1) + 3) = 90;
+      const Activations dlogits(dtype, logits);
+      const Array<int32_t> targets(std::vector<int32_t>(static_cast<size_t>(rows), 2));
+      const Array<int32_t> argmax(rows);
+      const Array<float> log_prob(rows), log_sum(rows), best(rows);
+      for (const double cap : {0.0, 30.0}) {
+        RunLogits({dtype, dlogits.data(), vocabulary, targets.data(), log_prob.data(),
+                   log_sum.data(), argmax.data(), best.data(), rows, vocabulary, cap},
+                  nullptr);
+        Synchronize();
+        const std::vector<int32_t> found = argmax.Values();
+        for (int64_t r = 0; r < rows; ++r) {
+          const bool is_broken = r < rows - 2;
+          EXPECT_EQ(found[r] == kNoId, is_broken) << r;
+          if (r == rows - 2 && cap == 0) continue;  // -inf alone: no sum either
+          EXPECT_EQ(std::isnan(log_prob.Values()[r]), is_broken) << r;
+          EXPECT_EQ(std::isnan(log_sum.Values()[r]), is_broken) << r;
+          EXPECT_EQ(std::isnan(best.Values()[r]), is_broken) << r;
+        }
+        EXPECT_EQ(found[rows - 2], 0);
+        EXPECT_EQ(found[rows - 1], 3);
+      }
+    }
   }
 }
 
