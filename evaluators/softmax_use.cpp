@@ -7,7 +7,7 @@ namespace natsl::evaluators {
 namespace {
 
 constexpr const char* kUntold =
-    "the back-end, or the version that stored the answers, doesn't tell what each head chose";
+    "the version that stored the answers doesn't tell what each head chose";
 
 struct Counted {
   const model_adapters::ResultBase& base;

@@ -58,13 +58,13 @@ class Runner {
   /// The next token at each of `rows` of the last pass.
   virtual std::vector<TokenId> Choose(std::span<const int64_t> rows,
                                       std::span<const Chooser> choosers) = 0;
-  /// NAtS-L heads over all layers; 0: none, or it isn't known what they choose.
-  virtual int64_t nats_heads() const { return 0; }
+  /// NAtS-L heads over all layers.
+  virtual int64_t nats_heads() const = 0;
   /// Of the chunks that each state's sequence has completed, how many each of these heads gave to
   /// softmax attention: [states][heads], layers in order. May be taken later, like answers; the
   /// states needn't live until then. Only where nats_heads() isn't 0.
   using SoftmaxChunks = std::function<std::vector<std::vector<int32_t>>()>;
-  virtual SoftmaxChunks CountSoftmax(std::span<RunnerState* const> /*states*/) { return {}; }
+  virtual SoftmaxChunks CountSoftmax(std::span<RunnerState* const> states) = 0;
   /// Passes that may be under way before the first one's answers are taken.
   virtual size_t passes_ahead() const { return 0; }
 };

@@ -33,6 +33,8 @@ class Engine final : public Runner {
   Answers Query(std::vector<HeadQuery> queries) override;
   std::vector<TokenId> Choose(std::span<const int64_t> rows,
                               std::span<const Chooser> choosers) override;
+  int64_t nats_heads() const override { return pool_->selected_heads(); }
+  SoftmaxChunks CountSoftmax(std::span<RunnerState* const> states) override;
   size_t passes_ahead() const override { return 1; }
 
   std::unique_ptr<DeviceState> NewDeviceState() { return std::make_unique<DeviceState>(pool_); }

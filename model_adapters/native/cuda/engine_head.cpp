@@ -96,6 +96,22 @@ Runner::Answers Engine::Query(std::vector<HeadQuery> queries) {
   };
 }
 
+// A list holds the chunks that its head gave to softmax attention, so its length is their count:
+// passes count nothing for it.
+Runner::SoftmaxChunks Engine::CountSoftmax(std::span<RunnerState* const> states) {
+  std::vector<int32_t> lists;
+  for (RunnerState* state : states) lists.push_back(static_cast<DeviceState*>(state)->list());
+  return [host = ToHost(pool_->CountSelected(lists)), mark = std::make_shared<Mark>()] {
+    mark->Wait();
+    std::vector<std::vector<int32_t>> counts;
+    for (int64_t i = 0; i < host.size(0); ++i) {
+      const int32_t* heads = host.data_ptr<int32_t>() + i * host.size(1);
+      counts.emplace_back(heads, heads + host.size(1));
+    }
+    return counts;
+  };
+}
+
 std::vector<TokenId> Engine::Choose(std::span<const int64_t> rows,
                                     std::span<const Chooser> choosers) {
   const bool greedy = std::all_of(choosers.begin(), choosers.end(),
@@ -106,6 +122,7 @@ std::vector<TokenId> Engine::Choose(std::span<const int64_t> rows,
                           : network_->RawLogits(network_->FinalNorm(last_, RowsOnDevice(rows)));
   std::vector<TokenId> ids(rows.size());
   if (greedy) {
+    static_assert(kNoToken == kernels::cuda::kNoId);
     const at::Tensor next = (last_steps_ ? last_steps_->next : Argmax(logits)).cpu();
     std::copy_n(next.data_ptr<int32_t>(), ids.size(), ids.begin());
     return ids;

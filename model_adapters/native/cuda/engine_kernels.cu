@@ -164,6 +164,19 @@ __global__ void RaiseKeysKernel(const KvLayerView* layers, const int32_t* lists,
   if (l.more > 0) l.layer.table.keys[l.list] += 64 * l.more;
 }
 
+// grid: (lists, layers)
+__global__ void CountSelectedKernel(const KvLayerView* layers, const int32_t* lists, int64_t heads,
+                                    int32_t* counts) {
+  const KvLayerView layer = layers[blockIdx.y];
+  const int64_t groups = layer.table.groups, list = lists[blockIdx.x];
+  if (!layer.selected) return;
+  for (int64_t group = threadIdx.x; group < groups; group += kThreads) {
+    const int32_t keys = list < 0 ? 0 : layer.table.keys[list * groups + group];
+    // Behind the whole chunks lie the keys of one that isn't complete.
+    counts[blockIdx.x * heads + layer.first_head + group] = keys / int32_t{kPageTokens};
+  }
+}
+
 // The absolute position of chunk entry c's first row; -1: unused.
 __device__ int64_t ChunkPosition(const ChunkPlan& plan, int64_t c) {
   const int32_t s = plan.chunk_sequence[c];
@@ -259,6 +272,14 @@ void RunLengthenLists(const KvLayerView* layers, int64_t layer_count, int64_t mo
       layers, lists, chunks, added);
   RaiseKeysKernel<<<grid, 1, 0, stream>>>(layers, lists, chunks, added);
   kernels::cuda::Check(cudaGetLastError(), "lengthen lists");
+}
+
+void RunCountSelected(const KvLayerView* layers, int64_t layer_count, const int32_t* lists,
+                      int64_t count, int64_t heads, int32_t* counts, cudaStream_t stream) {
+  if (count == 0 || heads == 0) return;
+  CountSelectedKernel<<<GridOf(count, layer_count, 1), kThreads, 0, stream>>>(layers, lists, heads,
+                                                                              counts);
+  kernels::cuda::Check(cudaGetLastError(), "count selected chunks");
 }
 
 void RunForceChoices(const ForceChoicesArgs& args, cudaStream_t stream) {

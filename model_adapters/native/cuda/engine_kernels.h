@@ -18,8 +18,9 @@ struct KvLayerView {
   char* keys = nullptr;            ///< the pool's
   char* values = nullptr;
   int64_t key_page_bytes = 0, value_page_bytes = 0;
-  bool selected = false;  ///< lists hold the chunks that NAtS-L selected, not every one
-  int64_t window = 0;     ///< a query sees this many keys with itself; 0: all
+  bool selected = false;   ///< lists hold the chunks that NAtS-L selected, not every one
+  int64_t first_head = 0;  ///< selected: of this layer's heads among those of all such layers
+  int64_t window = 0;      ///< a query sees this many keys with itself; 0: all
 };
 
 /// Pages at the front of a list of `keys` keys that no later query sees.
@@ -47,6 +48,11 @@ void RunDropHidden(const KvLayerView* layers, int64_t layer_count, int64_t most_
 void RunLengthenLists(const KvLayerView* layers, int64_t layer_count, int64_t most_groups,
                       const int32_t* lists, int64_t count, int64_t chunks, int64_t added,
                       cudaStream_t stream);
+
+/// counts[i, h] = chunks that list lists[i] holds whole of selected head h, all layers' heads in
+/// order; 0 where lists[i] is -1.
+void RunCountSelected(const KvLayerView* layers, int64_t layer_count, const int32_t* lists,
+                      int64_t count, int64_t heads, int32_t* counts, cudaStream_t stream);
 
 /// forced[c, n] = whether chunk c goes to softmax attention (native/model_info.h's ForcedChoice).
 /// With a plan: its chunks; without: chunks positions[s] / 64 of `rows` sequences.

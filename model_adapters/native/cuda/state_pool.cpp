@@ -62,6 +62,8 @@ int64_t StatePool::AddLists(int64_t groups, int64_t heads, int64_t key_dim, int6
   lists.value_dim = value_dim;
   lists.dtype = dtype;
   lists.selected = selected;
+  lists.first_head = selected_heads_;
+  if (selected) selected_heads_ += groups;
   lists.window = window;
   has_windows_ = has_windows_ || window > 0;
   lists_.push_back(std::move(lists));
@@ -196,6 +198,7 @@ void StatePool::UploadViews() {
     view.key_page_bytes = lists.heads * kPageTokens * lists.key_dim * element;
     view.value_page_bytes = lists.heads * kPageTokens * lists.value_dim * element;
     view.selected = lists.selected;
+    view.first_head = lists.first_head;
     view.window = lists.window;
     views.push_back(view);
   }
@@ -257,6 +260,15 @@ void StatePool::Lengthen(const std::vector<int32_t>& lists, int64_t chunks, int6
   RunLengthenLists(static_cast<const KvLayerView*>(views_.data_ptr()), core::Size(lists_),
                    most_groups_, numbers.data_ptr<int32_t>(), core::Size(lists), chunks, added,
                    CurrentStream());
+}
+
+at::Tensor StatePool::CountSelected(const std::vector<int32_t>& lists) const {
+  at::Tensor counts = EmptyOn({core::Size(lists), selected_heads_}, at::kInt);
+  const at::Tensor numbers = Uploaded(lists);
+  RunCountSelected(static_cast<const KvLayerView*>(views_.data_ptr()), core::Size(lists_),
+                   numbers.data_ptr<int32_t>(), core::Size(lists), selected_heads_,
+                   counts.data_ptr<int32_t>(), CurrentStream());
+  return counts;
 }
 
 int64_t StatePool::page_bytes(const Lists& lists) const {

@@ -69,6 +69,12 @@ class StatePool {
   /// which Prepare has made room. Nothing where there are no lists.
   void Lengthen(const std::vector<int32_t>& lists, int64_t chunks, int64_t added);
 
+  /// NAtS-L heads over all layers: groups of selected lists.
+  int64_t selected_heads() const { return selected_heads_; }
+  /// After a pass: of the chunks that each list's sequence completed, how many each of these heads
+  /// kept, int32 [lists, selected_heads()] on the device, layers in order; 0 for list -1.
+  at::Tensor CountSelected(const std::vector<int32_t>& lists) const;
+
   /// Changes whenever memory moves: captured graphs are then stale.
   int64_t generation() const { return generation_; }
   /// Bytes of one slot.
@@ -89,6 +95,7 @@ class StatePool {
     int64_t groups, heads, key_dim, value_dim;
     core::DType dtype;
     bool selected;
+    int64_t first_head;  ///< see KvLayerView
     int64_t window;
     int64_t pages = 0;                    ///< in the pool
     at::Tensor keys, values;              ///< [pages, ...]
@@ -110,6 +117,7 @@ class StatePool {
   std::vector<int32_t> returned_;
   bool has_windows_ = false;
   int64_t slot_capacity_ = 0, list_capacity_ = 0, max_pages_ = 0, most_groups_ = 0;
+  int64_t selected_heads_ = 0;
   int64_t generation_ = 0, views_generation_ = -1;
   at::Tensor views_;  ///< KvLayerView of every layer, on the device
 };
@@ -135,6 +143,8 @@ class DeviceState final : public RunnerState {
   int32_t WriteSlot(std::vector<std::shared_ptr<const int32_t>>& kept);
   /// A list that only this state holds; appends {from, to} to `forks` where it was shared.
   int32_t WriteList(std::vector<int32_t>& forks);
+  /// -1: no pass yet.
+  int32_t list() const { return list_ ? *list_ : -1; }
   bool owns_alone() const { return (!slot_ || slot_.use_count() == 1); }
 
  private:

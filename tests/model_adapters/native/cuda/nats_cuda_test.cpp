@@ -2,8 +2,8 @@
 #include <cmath>
 
 #include "model_adapters/native/model_info.h"
-#include "model_adapters/native/state.h"
 #include "tests/model_adapters/native/cuda/cuda_tests.h"
+#include "tests/model_adapters/native/nats_counts.h"
 
 namespace natsl::model_adapters::native::cuda {
 namespace {
@@ -12,6 +12,40 @@ class CudaNats : public testing::Test {
  protected:
   void SetUp() override { NATSL_NEEDS_GPU(); }
 };
+
+class CudaNatsCounts : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override { NATSL_NEEDS_GPU(); }
+};
+
+TEST_P(CudaNatsCounts, ARequestsScoresTellWhatTheCpuChooses) {
+  ExpectScoresTellTheirChoices(Tiny(GetParam()), OnDevice(), &OpenOnDevice);
+}
+
+TEST_P(CudaNatsCounts, AGenerationTellsWhatTheCpuChooses) {
+  ExpectGenerationsTellTheirChoices(Tiny(GetParam()), OnDevice(), &OpenOnDevice);
+}
+
+TEST_P(CudaNatsCounts, AModelCountsWhatTheCpuCounts) {
+  const auto cpu = OpenTiny(Tiny(GetParam())), model = OpenTinyOnDevice(Tiny(GetParam()));
+  const std::vector<TokenId> ids = RandomIds(500, 6);
+  const std::vector<int64_t> pieces = {63, 1, 1, 100, 335};
+  for (NativeModel* const each : {cpu.get(), model.get()}) {
+    each->Forward(ids, false, {});
+    each->Forward(ids, false, pieces);
+  }
+  const std::vector<SoftmaxShare> expected = cpu->SoftmaxShares(), shares = model->SoftmaxShares();
+  ASSERT_EQ(shares.size(), expected.size());
+  for (size_t i = 0; i < shares.size(); ++i) {
+    EXPECT_EQ(shares[i].layer, expected[i].layer);
+    EXPECT_EQ(shares[i].head, expected[i].head);
+    EXPECT_EQ(shares[i].softmax_chunks, expected[i].softmax_chunks) << i;
+    EXPECT_EQ(shares[i].chunks, expected[i].chunks) << i;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Natsl, CudaNatsCounts, kCountedModels,
+                         [](const auto& test) { return std::string(test.param); });
 
 class Alternating : public ChunkChoices {
  public:
