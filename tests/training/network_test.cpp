@@ -2,38 +2,19 @@
 // step does.
 #include "training/network.h"
 
-#include <ATen/core/grad_mode.h>
-#include <ATen/ops/cosine_similarity.h>
 #include <ATen/record_function.h>
-#include <gtest/gtest.h>
 
 #include "core/error.h"
 #include "model_adapters/native/network.h"
-#include "model_adapters/native/torch_headers.h"
-#include "model_adapters/spec/checkpoint.h"
-#include "tests/model_adapters/native/tiny_models.h"
+#include "tests/training/evaluation.h"
 
 namespace natsl::training {
 namespace {
 
 namespace native = model_adapters::native;
 using model_adapters::ModelSpec;
-using native::TinyModel;
 
 constexpr int64_t kVocabulary = 96;
-
-ModelSpec SpecOf(const TinyModel& model) {
-  return model_adapters::ParseModelSpec(native::TinyConfig(model), model.name);
-}
-
-std::string FamilyOf(const TinyModel& model) { return SpecOf(model).family; }
-
-bool IsSupported(const TinyModel& model) {
-  for (const char* family : {"llama", "qwen3", "mistral", "gemma3_text", "smollm3", "gpt_neox"}) {
-    if (FamilyOf(model) == family) return false;
-  }
-  return !std::string_view(model.name).starts_with("natsl_own_");
-}
 
 // NAtS-L without an output gate has weights of a mix that nothing reads.
 bool IsWithoutEffect(const TinyModel& model, const std::string& name) {
@@ -56,23 +37,6 @@ class ParameterSource final : public native::WeightSource {
  private:
   std::map<std::string, at::Tensor> tensors_;
 };
-
-at::Tensor Ids(int64_t batch, int64_t tokens, uint64_t seed) {
-  const std::vector<model_adapters::TokenId> ids = native::RandomIds(batch * tokens, seed);
-  at::Tensor tensor = at::empty({batch, tokens}, at::kLong);
-  for (size_t i = 0; i < ids.size(); ++i) tensor.view(-1)[static_cast<int64_t>(i)] = ids[i];
-  return tensor;
-}
-
-// Random weights of unit gain, so that every part of a layer shows in the logits.
-void DrawLoud(const ModelSpec& spec, const Network& network) {
-  const at::NoGradGuard no_grad;
-  const auto source = native::MakeRandomWeights(spec, 11);
-  for (const model_adapters::SlotSpec& slot : model_adapters::ExpectedSlots(spec)) {
-    const std::string name = model_adapters::TensorName(spec, slot.slot);
-    network.Parameters().at(name).copy_(source->Load(slot.slot));
-  }
-}
 
 at::Tensor NativeLogits(const ModelSpec& spec, const Network& network, const at::Tensor& ids) {
   const ParameterSource source(spec, network);
@@ -144,31 +108,13 @@ TEST(NetworkTest, OneStepOfGradientDescentLowersTheLossInEveryFamily) {
 }
 
 TEST(NetworkTest, BFloat16FollowsFloat32) {
-  // One of each kind of layer: products in bfloat16 are slow on a CPU.
-  for (const char* name :
-       {"gated_deltanet_hybrid", "natsl", "gla", "retnet", "hgrn", "hgrn2", "mamba2", "rwkv6"}) {
-    const TinyModel& model = native::Tiny(name);
-    SCOPED_TRACE(name);
-    const Network network(SpecOf(model), 5, at::kCPU);
-    const at::Tensor sequence = Ids(1, 129, 4);
-    const at::Tensor ids = sequence.narrow(1, 0, 128), targets = sequence.narrow(1, 1, 128);
-    const auto gradient = [&](at::ScalarType dtype) {
-      const Network::Output output = network.Loss(ids, targets, dtype);
-      EXPECT_EQ(output.loss.scalar_type(), at::kFloat);
-      output.loss.backward();
-      std::vector<at::Tensor> parts;
-      for (const auto& [name, parameter] : network.Parameters()) {
-        if (IsWithoutEffect(model, name)) continue;
-        EXPECT_EQ(parameter.grad().scalar_type(), at::kFloat) << name;
-        parts.push_back(parameter.grad().flatten());
-        parameter.mutable_grad() = at::Tensor();
-      }
-      return std::pair(output.loss.item<double>(), at::cat(parts));
-    };
-    const auto [wide_loss, wide] = gradient(at::kFloat);
-    const auto [narrow_loss, narrow] = gradient(at::kBFloat16);
-    EXPECT_NEAR(narrow_loss, wide_loss, 0.02);
-    EXPECT_GT(at::cosine_similarity(narrow, wide, 0).item<double>(), 0.98);
+  for (const TinyModel& model : native::TinyModels()) {
+    if (!IsSupported(model)) continue;
+    SCOPED_TRACE(model.name);
+    const Evaluation wide = Evaluate(model, Weights::kFresh, at::kCPU, at::kFloat);
+    const Evaluation narrow = Evaluate(model, Weights::kFresh, at::kCPU, at::kBFloat16);
+    EXPECT_NEAR(narrow.loss, wide.loss, 0.02);
+    EXPECT_GT(Cosine(narrow, wide), 0.98);
   }
 }
 
