@@ -8,159 +8,147 @@
 namespace natsl::kernels::cuda::bench {
 namespace {
 
-struct DeltaShape {
-  int64_t heads, key_dim, value_dim;
-  float decay;  ///< log decays in (-decay, 0); 0: none
-  double softmax_share = -1;
-};
-
-// Everything one delta rule call needs, for `tokens` rows.
-struct DeltaSetup {
-  DeltaSetup(const DeltaShape& shape, DType dtype, int64_t tokens, bool step) : plan(tokens) {
-    const int64_t qk = tokens * shape.heads * shape.key_dim, count = tokens * shape.heads;
-    values = tokens * shape.heads * shape.value_dim;
-    q = Normals(qk, dtype);
-    k = Normals(qk + 1, dtype);  // another count, other values
-    v = Normals(values, dtype);
-    g = Uniforms(count, DType::kFloat32, -shape.decay, 0);
-    beta = Uniforms(count, DType::kFloat32, 0, 1);
-    o = std::make_unique<Memory>(values * core::ByteSize(dtype));
-    state = Normals(2 * shape.heads * shape.key_dim * shape.value_dim, DType::kFloat32);
-    std::mt19937 engine(7);
-    std::vector<uint8_t> flags(static_cast<size_t>(plan.plan.max_chunks * shape.heads));
-    for (uint8_t& flag : flags)
-      flag = static_cast<double>(engine() % 1000) < shape.softmax_share * 1000 ? 1 : 0;
-    softmax = Upload(flags);
-    start = Normals(2 * shape.heads * shape.key_dim * shape.value_dim, DType::kFloat32);
-    log = Normals(2 * shape.heads, DType::kFloat32);
-    nats.chunk_start = start->as<float>();
-    nats.chunk_log_decay = log->as<float>();
-    nats.softmax = softmax->as<uint8_t>();
-    nats.softmax_heads = shape.heads;
-    nats.decay_over_softmax_chunks = true;
-    positions = Upload(std::vector<int64_t>{5});
-    // Read slot 0, write slot 1: every run does the same.
-    read = Upload(std::vector<int32_t>{0});
-    write = Upload(std::vector<int32_t>{1});
-    args.dtype = dtype;
-    args.q = q->as();
-    args.k = k->as();
-    args.v = v->as();
-    args.q_stride = args.k_stride = shape.heads * shape.key_dim;
-    args.v_stride = args.o_stride = shape.heads * shape.value_dim;
-    args.normalize_qk = true;
-    args.g = shape.decay > 0 ? g->as<float>() : nullptr;
-    args.beta = beta->as<float>();
-    args.o = o->as();
-    args.state = state->as<float>();
-    args.slots = {read->as<int32_t>(), write->as<int32_t>()};
-    args.nats = shape.softmax_share >= 0 ? &nats : nullptr;
-    args.plan = step ? nullptr : &plan.plan;
-    args.positions = positions->as<int64_t>();
-    args.sequences = 1;
-    args.heads = args.value_heads = shape.heads;
-    args.key_dim = shape.key_dim;
-    args.value_dim = shape.value_dim;
-    args.scale = 1 / std::sqrt(static_cast<double>(shape.key_dim));
-    workspace = std::make_unique<Memory>(DeltaRuleWorkspaceBytes(args));
-    args.workspace = workspace->as();
-  }
-  Plan plan;
-  int64_t values = 0;
-  MemoryRef q, k, v, g, beta, o, state, softmax, start, log, positions, read, write, workspace;
-  NatsDelta nats;
-  DeltaRuleArgs args;
-};
-
-void BenchmarkDelta(benchmark::State& state, DeltaShape shape, int64_t tokens) {
-  Work work;
-  std::vector<float> outputs[2];
-  for (const DType dtype : {DType::kBFloat16, DType::kFloat32}) {
-    const DeltaSetup setup(shape, dtype, 3000, false);
-    RunDeltaRule(setup.args, nullptr);
-    outputs[dtype == DType::kFloat32] = Download(*setup.o, setup.values, dtype);
-  }
-  work.error = RelativeError(outputs[0], outputs[1]);
-  const DeltaSetup setup(shape, DType::kBFloat16, tokens, tokens == 1);
-  work.run = [&] { RunDeltaRule(setup.args, nullptr); };
-  const auto n = static_cast<double>(tokens * shape.heads), K = static_cast<double>(shape.key_dim),
-             V = static_cast<double>(shape.value_dim);
-  // Products of the chunked form with chunks of 64; bytes of inputs and outputs once.
-  work.flops = tokens == 1 ? 0 : n * (2 * 64 * (2 * K + K + V) + 6 * K * V + 64 * V);
-  work.bytes = tokens == 1 ? n * K * V * 8 : n * (2 * K + 2 * V) * 2;
-  Time(state, work);
-}
-
-struct LinearShape {
-  DecayKind kind;
+struct Shape {
   int64_t heads, q_heads, key_dim, value_dim;
-  float decay;
-  bool bonus = false;
+  float decay;  ///< log decays in (-decay, 0); 0: none
 };
 
-struct LinearSetup {
-  LinearSetup(const LinearShape& shape, DType dtype, int64_t tokens, bool step) : plan(tokens) {
-    values = tokens * shape.heads * shape.value_dim;
-    q = Normals(tokens * shape.q_heads * shape.key_dim, dtype, 0.3f);
-    k = Normals(tokens * shape.q_heads * shape.key_dim + 1, dtype, 0.3f);
-    v = Normals(values, dtype);
-    g = Uniforms(shape.kind == DecayKind::kScalarPerHead ? shape.heads
-                 : shape.kind == DecayKind::kScalarPerToken
-                     ? tokens * shape.heads
-                     : tokens * shape.q_heads * shape.key_dim,
-                 DType::kFloat32, -shape.decay, 0);
-    bonus = Normals(shape.heads * shape.key_dim, DType::kFloat32);
-    o = std::make_unique<Memory>(values * core::ByteSize(dtype));
-    state = Normals(2 * shape.heads * shape.key_dim * shape.value_dim, DType::kFloat32);
-    read = Upload(std::vector<int32_t>{0});
-    write = Upload(std::vector<int32_t>{1});
+// What one call of a mixer needs, for `tokens` rows; `decays` numbers of decay.
+template <typename Args>
+struct Setup {
+  Setup(const Shape& shape, DType dtype, int64_t tokens, bool step, float qk_scale, int64_t decays)
+      : plan(tokens),
+        values(tokens * shape.heads * shape.value_dim),
+        q(Normals(tokens * shape.q_heads * shape.key_dim, dtype, qk_scale)),
+        // Another count, other values.
+        k(Normals(tokens * shape.q_heads * shape.key_dim + 1, dtype, qk_scale)),
+        v(Normals(values, dtype)),
+        g(Uniforms(decays, DType::kFloat32, -shape.decay, 0)),
+        o(values * core::ByteSize(dtype)),
+        state(Normals(2 * shape.heads * shape.key_dim * shape.value_dim, DType::kFloat32)),
+        // Read slot 0, write slot 1: every run does the same.
+        read(Upload(std::vector<int32_t>{0})),
+        write(Upload(std::vector<int32_t>{1})) {
     args.dtype = dtype;
     args.q = q->as();
     args.k = k->as();
     args.v = v->as();
     args.q_stride = args.k_stride = shape.q_heads * shape.key_dim;
     args.v_stride = args.o_stride = shape.heads * shape.value_dim;
-    args.g = g->as<float>();
-    args.decay = shape.kind;
-    args.bonus = shape.bonus ? bonus->as<float>() : nullptr;
-    args.o = o->as();
-    args.state = state->as<float>();
-    args.slots = {read->as<int32_t>(), write->as<int32_t>()};
+    args.g = shape.decay > 0 ? g->template as<float>() : nullptr;
+    args.o = o.as();
+    args.state = state->template as<float>();
+    args.slots = {read->template as<int32_t>(), write->template as<int32_t>()};
     args.plan = step ? nullptr : &plan.plan;
     args.sequences = 1;
-    args.heads = args.v_heads = shape.heads;
-    args.q_heads = args.kv_heads = shape.q_heads;
+    args.heads = shape.heads;
     args.key_dim = shape.key_dim;
     args.value_dim = shape.value_dim;
-    args.scale = 0.1;
-    workspace = std::make_unique<Memory>(LinearAttentionWorkspaceBytes(args));
+  }
+  void TakeWorkspace(int64_t bytes) {
+    workspace = std::make_unique<Memory>(bytes);
     args.workspace = workspace->as();
   }
   Plan plan;
-  int64_t values = 0;
-  MemoryRef q, k, v, g, bonus, o, state, read, write, workspace;
-  LinearAttentionArgs args;
+  int64_t values;
+  MemoryRef q, k, v, g;
+  Memory o;
+  MemoryRef state, read, write, workspace;
+  Args args;
+};
+
+// Compares and times the calls that `Mixer` makes of a shape.
+template <typename Mixer, typename MixerShape>
+void TimeMixer(benchmark::State& state, const MixerShape& shape, int64_t tokens, Work work) {
+  std::vector<float> outputs[2];
+  for (const DType dtype : {DType::kBFloat16, DType::kFloat32}) {
+    const Mixer mixer(shape, dtype, 3000, false);
+    mixer.Run();
+    outputs[dtype == DType::kFloat32] = Download(mixer.o, mixer.values, dtype);
+  }
+  work.error = RelativeError(outputs[0], outputs[1]);
+  const Mixer mixer(shape, DType::kBFloat16, tokens, tokens == 1);
+  work.run = [&] { mixer.Run(); };
+  Time(state, work);
+}
+
+struct DeltaShape : Shape {
+  double softmax_share = -1;
+};
+
+struct Delta : Setup<DeltaRuleArgs> {
+  Delta(const DeltaShape& shape, DType dtype, int64_t tokens, bool step)
+      : Setup(shape, dtype, tokens, step, 1, tokens * shape.heads),
+        beta(Uniforms(tokens * shape.heads, DType::kFloat32, 0, 1)),
+        start(Normals(2 * shape.heads * shape.key_dim * shape.value_dim, DType::kFloat32)),
+        log(Normals(2 * shape.heads, DType::kFloat32)),
+        positions(Upload(std::vector<int64_t>{5})) {
+    std::mt19937 engine(7);
+    std::vector<uint8_t> flags(static_cast<size_t>(plan.plan.max_chunks * shape.heads));
+    for (uint8_t& flag : flags)
+      flag = static_cast<double>(engine() % 1000) < shape.softmax_share * 1000 ? 1 : 0;
+    softmax = Upload(flags);
+    nats.chunk_start = start->as<float>();
+    nats.chunk_log_decay = log->as<float>();
+    nats.softmax = softmax->as<uint8_t>();
+    nats.softmax_heads = shape.heads;
+    nats.decay_over_softmax_chunks = true;
+    args.normalize_qk = true;
+    args.beta = beta->as<float>();
+    args.nats = shape.softmax_share >= 0 ? &nats : nullptr;
+    args.positions = positions->as<int64_t>();
+    args.value_heads = shape.heads;
+    args.scale = 1 / std::sqrt(static_cast<double>(shape.key_dim));
+    TakeWorkspace(DeltaRuleWorkspaceBytes(args));
+  }
+  void Run() const { RunDeltaRule(args, nullptr); }
+  MemoryRef beta, start, log, positions, softmax;
+  NatsDelta nats;
+};
+
+void BenchmarkDelta(benchmark::State& state, DeltaShape shape, int64_t tokens) {
+  const auto n = static_cast<double>(tokens * shape.heads), K = static_cast<double>(shape.key_dim),
+             V = static_cast<double>(shape.value_dim);
+  // Products of the chunked form with chunks of 64; bytes of inputs and outputs once.
+  Work work;
+  work.flops = tokens == 1 ? 0 : n * (2 * 64 * (2 * K + K + V) + 6 * K * V + 64 * V);
+  work.bytes = tokens == 1 ? n * K * V * 8 : n * (2 * K + 2 * V) * 2;
+  TimeMixer<Delta>(state, shape, tokens, work);
+}
+
+struct LinearShape : Shape {
+  DecayKind kind;
+  bool bonus = false;
+};
+
+struct Linear : Setup<LinearAttentionArgs> {
+  Linear(const LinearShape& shape, DType dtype, int64_t tokens, bool step)
+      : Setup(shape, dtype, tokens, step, 0.3f,
+              shape.kind == DecayKind::kScalarPerHead    ? shape.heads
+              : shape.kind == DecayKind::kScalarPerToken ? tokens * shape.heads
+                                                         : tokens * shape.q_heads * shape.key_dim),
+        bonus(Normals(shape.heads * shape.key_dim, DType::kFloat32)) {
+    args.decay = shape.kind;
+    args.bonus = shape.bonus ? bonus->as<float>() : nullptr;
+    args.v_heads = shape.heads;
+    args.q_heads = args.kv_heads = shape.q_heads;
+    args.scale = 0.1;
+    TakeWorkspace(LinearAttentionWorkspaceBytes(args));
+  }
+  void Run() const { RunLinearAttention(args, nullptr); }
+  MemoryRef bonus;
 };
 
 void BenchmarkLinear(benchmark::State& state, LinearShape shape, int64_t tokens) {
-  Work work;
-  std::vector<float> outputs[2];
-  for (const DType dtype : {DType::kBFloat16, DType::kFloat32}) {
-    const LinearSetup setup(shape, dtype, 3000, false);
-    RunLinearAttention(setup.args, nullptr);
-    outputs[dtype == DType::kFloat32] = Download(*setup.o, setup.values, dtype);
-  }
-  work.error = RelativeError(outputs[0], outputs[1]);
-  const LinearSetup setup(shape, DType::kBFloat16, tokens, tokens == 1);
-  work.run = [&] { RunLinearAttention(setup.args, nullptr); };
   const auto n = static_cast<double>(tokens), H = static_cast<double>(shape.heads),
              Q = static_cast<double>(shape.q_heads), K = static_cast<double>(shape.key_dim),
              V = static_cast<double>(shape.value_dim);
+  Work work;
   work.flops = tokens == 1 ? 0 : n * H * (2 * 64 * K + 4 * K * V + 64 * V);
   work.bytes = tokens == 1 ? H * K * V * 8
                            : n * (Q * 2 * K * 2 + H * V * 4 +
                                   (shape.kind == DecayKind::kVectorPerToken ? Q * K * 4 : 0));
-  Time(state, work);
+  TimeMixer<Linear>(state, shape, tokens, work);
 }
 
 void BenchmarkScan(benchmark::State& state, int64_t channels, int64_t tokens) {
@@ -188,13 +176,14 @@ void BenchmarkScan(benchmark::State& state, int64_t channels, int64_t tokens) {
 }  // namespace
 
 void AddRecurrentRows() {
-  const DeltaShape gdn{6, 128, 256, 0.1f}, gdn_weak{6, 128, 256, 1e-3f},
-      gdn_large{6, 192, 384, 0.1f}, delta_net{8, 128, 128, 0}, nats{6, 128, 256, 0.1f, 0.25};
-  const LinearShape gla{DecayKind::kVectorPerToken, 4, 4, 128, 256, 0.1f},
-      hgrn2{DecayKind::kVectorPerToken, 8, 8, 128, 128, 0.1f},
-      rwkv6{DecayKind::kVectorPerToken, 4, 4, 128, 256, 0.5f, true},
-      retnet{DecayKind::kScalarPerHead, 4, 4, 256, 512, 0.03f},
-      mamba2{DecayKind::kScalarPerToken, 32, 1, 128, 64, 0.1f};
+  const DeltaShape gdn{{6, 6, 128, 256, 0.1f}}, gdn_weak{{6, 6, 128, 256, 1e-3f}},
+      gdn_large{{6, 6, 192, 384, 0.1f}}, delta_net{{8, 8, 128, 128, 0}},
+      nats{{6, 6, 128, 256, 0.1f}, 0.25};
+  const LinearShape gla{{4, 4, 128, 256, 0.1f}, DecayKind::kVectorPerToken},
+      hgrn2{{8, 8, 128, 128, 0.1f}, DecayKind::kVectorPerToken},
+      rwkv6{{4, 4, 128, 256, 0.5f}, DecayKind::kVectorPerToken, true},
+      retnet{{4, 4, 256, 512, 0.03f}, DecayKind::kScalarPerHead},
+      mamba2{{32, 1, 128, 64, 0.1f}, DecayKind::kScalarPerToken};
   for (const int64_t tokens : {kLong, int64_t{16384}, int64_t{1}}) {
     const std::string at = tokens == 1 ? "/step" : "/" + std::to_string(tokens);
     Add("delta/gdn_340m" + at, BenchmarkDelta, gdn, tokens);

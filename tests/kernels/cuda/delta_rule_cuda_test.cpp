@@ -10,7 +10,6 @@ using namespace testing;
 using kernels::testing::Decay;
 using kernels::testing::Gather;
 using kernels::testing::LogDecays;
-using kernels::testing::Pointers;
 using kernels::testing::Scatter;
 using kernels::testing::Sum;
 
@@ -57,18 +56,19 @@ void RunDeltaCase(const DeltaCase& c, uint64_t seed) {
   const Floats v = Rounded(c.dtype, random.Normals(tokens * values));
   const Floats g = LogDecays(random, tokens * c.value_heads, c.decay);
   const Floats beta = random.Uniforms(tokens * c.value_heads, 0, 1);
-  std::vector<Floats> states, starts, logs;
+  std::vector<Floats> states_before, starts_before, logs_before;
   std::vector<std::vector<uint8_t>> softmax;  // a chunk and head, whole sequence
   for (const int64_t length : c.lengths) {
-    states.push_back(random.Normals(size, 0.3f));
-    starts.push_back(random.Normals(size, 0.3f));
-    logs.push_back(random.Uniforms(c.value_heads, -1, 0));
+    states_before.push_back(random.Normals(size, 0.3f));
+    starts_before.push_back(random.Normals(size, 0.3f));
+    logs_before.push_back(random.Uniforms(c.value_heads, -1, 0));
     std::vector<uint8_t> flags;
     for (int64_t i = 0; i < (length / 64 + 2) * c.value_heads; ++i) {
       flags.push_back(random.Uniform(0, 1) < c.softmax_share ? 1 : 0);
     }
     softmax.push_back(flags);
   }
+  const States state(states_before), start(starts_before), log(logs_before);
 
   // The definition, over the whole sequences.
   Floats reference_q = q, reference_k = k;
@@ -76,40 +76,40 @@ void RunDeltaCase(const DeltaCase& c, uint64_t seed) {
     normalize(reference_q);
     normalize(reference_k);
   }
-  std::vector<Floats> end_states = states, end_starts = starts, end_logs = logs;
   Floats expected(v.size());
   std::vector<kernels::NatsDeltaState> nats(c.lengths.size());
   std::vector<std::vector<uint8_t>> keep = softmax;
   for (size_t s = 0; s < keep.size(); ++s) {
     for (uint8_t& flag : keep[s]) flag = flag == 0 ? 1 : 0;
-    nats[s] = {end_starts[s].data(), end_logs[s].data(), c.first, keep[s].data()};
+    nats[s] = {start.reference()[s], log.reference()[s], c.first, keep[s].data()};
   }
   const std::vector<int64_t> offsets = Offsets(c.lengths);
-  const std::vector<float*> pointers = Pointers(end_states);
+  const auto set_sizes = [&](auto& args) {
+    args.sequences = sequences;
+    args.heads = c.heads;
+    args.value_heads = c.value_heads;
+    args.key_dim = c.key_dim;
+    args.value_dim = c.value_dim;
+    args.v_stride = values;
+    args.scale = 1 / std::sqrt(static_cast<double>(c.key_dim));
+  };
   kernels::DeltaRuleArgs reference;
+  set_sizes(reference);
   reference.q = reference_q.data();
   reference.k = reference_k.data();
   reference.v = v.data();
   reference.q_stride = reference.k_stride = qk;
-  reference.v_stride = values;
   reference.g = g.data();
   reference.beta = beta.data();
   reference.o = expected.data();
-  reference.states = pointers.data();
+  reference.states = state.reference();
   reference.nats = c.nats ? nats.data() : nullptr;
   reference.decay_over_softmax_chunks = c.decay_over;
   reference.own_chunk = c.own_chunk;
   reference.offsets = offsets.data();
-  reference.sequences = sequences;
-  reference.heads = c.heads;
-  reference.value_heads = c.value_heads;
-  reference.key_dim = c.key_dim;
-  reference.value_dim = c.value_dim;
-  reference.scale = 1 / std::sqrt(static_cast<double>(c.key_dim));
   kernels::RunDeltaRuleReference(reference);
 
   // The device, piece by piece. A piece of one row a sequence is a decode step.
-  Array<float> state(InEvenSlots(states)), start(InEvenSlots(starts)), log(InEvenSlots(logs));
   Floats actual(v.size(), NAN);
   bool swapped = false;
   for (const auto& piece : kernels::testing::CutPieces(c.lengths, c.cuts)) {
@@ -143,35 +143,29 @@ void RunDeltaCase(const DeltaCase& c, uint64_t seed) {
     const Array<uint8_t> device_flags(flags);
     const Slots slots(sequences, swapped);
     NatsDelta nats_args;
-    nats_args.chunk_start = start.data();
-    nats_args.chunk_log_decay = log.data();
+    nats_args.chunk_start = start.device();
+    nats_args.chunk_log_decay = log.device();
     nats_args.softmax = device_flags.data();
     nats_args.softmax_heads = c.value_heads;
     nats_args.decay_over_softmax_chunks = c.decay_over;
     nats_args.own_chunk = c.own_chunk;
     DeltaRuleArgs args;
+    set_sizes(args);
     args.dtype = c.dtype;
     args.q = qk_rows.data();
     args.k = static_cast<char*>(qk_rows.data()) + qk * core::ByteSize(c.dtype);
     args.q_stride = args.k_stride = 2 * qk;
     args.v = v_rows.data();
-    args.v_stride = values;
     args.normalize_qk = c.normalize;
     args.g = g_rows.data();
     args.beta = beta_rows.data();
     args.o = o.data();
     args.o_stride = values;
-    args.state = state.data();
+    args.state = state.device();
     args.slots = slots.get();
     args.nats = c.nats ? &nats_args : nullptr;
     args.plan = step ? nullptr : &batch.plan;
     args.positions = batch.device_first.data();
-    args.sequences = sequences;
-    args.heads = c.heads;
-    args.value_heads = c.value_heads;
-    args.key_dim = c.key_dim;
-    args.value_dim = c.value_dim;
-    args.scale = reference.scale;
     const Memory workspace(static_cast<size_t>(DeltaRuleWorkspaceBytes(args)));
     args.workspace = workspace.data();
     RunDeltaRule(args, nullptr);
@@ -182,17 +176,12 @@ void RunDeltaCase(const DeltaCase& c, uint64_t seed) {
   }
   const double tolerance = Tolerance(c.dtype);
   ExpectNear(actual, expected, tolerance, "o");
-  const Floats all = state.Values(), all_starts = start.Values(), all_logs = log.Values();
   for (int64_t s = 0; s < sequences; ++s) {
     if (c.lengths[s] == 0) continue;
-    const auto slot = [&](const Floats& from, int64_t floats) {
-      const int64_t at = (2 * s + (swapped ? 1 : 0)) * floats;
-      return Floats(from.begin() + at, from.begin() + at + floats);
-    };
-    ExpectNear(slot(all, size), end_states[s], tolerance, "state " + std::to_string(s));
+    state.Expect(s, swapped, tolerance, "state");
     if (!c.nats || (c.first + c.lengths[s]) % 64 == 0) continue;
-    ExpectNear(slot(all_starts, size), end_starts[s], tolerance, "start " + std::to_string(s));
-    ExpectNear(slot(all_logs, c.value_heads), end_logs[s], 1e-5, "log decay");
+    start.Expect(s, swapped, tolerance, "start");
+    log.Expect(s, swapped, 1e-5, "log decay");
   }
 }
 

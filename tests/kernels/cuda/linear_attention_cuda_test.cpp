@@ -9,7 +9,6 @@ namespace {
 using namespace testing;
 using kernels::testing::Decay;
 using kernels::testing::LogDecays;
-using kernels::testing::Pointers;
 using kernels::testing::Sum;
 
 class LinearAttentionCuda : public CudaTest {};
@@ -41,74 +40,62 @@ void RunLinearCase(const LinearCase& c, uint64_t seed) {
                                                        : tokens * c.kv_heads * c.key_dim,
                 c.decay);
   const Floats bonus = random.Normals(c.heads * c.key_dim);
-  std::vector<Floats> states;
-  for (int64_t s = 0; s < sequences; ++s) states.push_back(random.Normals(size, 0.3f));
-  std::vector<Floats> end_states = states;
+  std::vector<Floats> before;
+  for (int64_t s = 0; s < sequences; ++s) before.push_back(random.Normals(size, 0.3f));
+  const States state(before);
   Floats expected(static_cast<size_t>(tokens * c.heads * c.value_dim));
   const std::vector<int64_t> offsets = Offsets(c.lengths);
-  const std::vector<float*> pointers = Pointers(end_states);
+  const auto set_sizes = [&](auto& args) {
+    args.sequences = sequences;
+    args.heads = c.heads;
+    args.q_heads = c.q_heads;
+    args.kv_heads = c.kv_heads;
+    args.v_heads = c.v_heads;
+    args.key_dim = c.key_dim;
+    args.value_dim = c.value_dim;
+    args.q_stride = c.q_heads * c.key_dim;
+    args.k_stride = c.kv_heads * c.key_dim;
+    args.v_stride = c.v_heads * c.value_dim;
+    args.decay = c.kind;
+    args.scale = 0.125;
+  };
   kernels::LinearAttentionArgs reference;
+  set_sizes(reference);
   reference.q = q.data();
   reference.k = k.data();
   reference.v = v.data();
-  reference.q_stride = c.q_heads * c.key_dim;
-  reference.k_stride = c.kv_heads * c.key_dim;
-  reference.v_stride = c.v_heads * c.value_dim;
   reference.g = g.data();
-  reference.decay = c.kind;
   reference.bonus = c.bonus ? bonus.data() : nullptr;
   reference.o = expected.data();
-  reference.states = pointers.data();
+  reference.states = state.reference();
   reference.offsets = offsets.data();
-  reference.sequences = sequences;
-  reference.heads = c.heads;
-  reference.q_heads = c.q_heads;
-  reference.kv_heads = c.kv_heads;
-  reference.v_heads = c.v_heads;
-  reference.key_dim = c.key_dim;
-  reference.value_dim = c.value_dim;
-  reference.scale = 0.125;
   kernels::RunLinearAttentionReference(reference);
 
   const Activations dq(c.dtype, q), dk(c.dtype, k), dv(c.dtype, v);
   const Activations o(c.dtype, static_cast<int64_t>(expected.size()));
-  const Array<float> dg(g), dbonus(bonus), state(InEvenSlots(states));
+  const Array<float> dg(g), dbonus(bonus);
   const PlannedBatch batch(offsets, std::vector<int64_t>(c.lengths.size(), 0));
   const Slots slots(sequences);
   LinearAttentionArgs args;
+  set_sizes(args);
   args.dtype = c.dtype;
   args.q = dq.data();
   args.k = dk.data();
   args.v = dv.data();
-  args.q_stride = reference.q_stride;
-  args.k_stride = reference.k_stride;
-  args.v_stride = reference.v_stride;
   args.g = dg.data();
-  args.decay = c.kind;
   args.bonus = c.bonus ? dbonus.data() : nullptr;
   args.o = o.data();
   args.o_stride = c.heads * c.value_dim;
-  args.state = state.data();
+  args.state = state.device();
   args.slots = slots.get();
   args.plan = c.steps ? nullptr : &batch.plan;
-  args.sequences = sequences;
-  args.heads = c.heads;
-  args.q_heads = c.q_heads;
-  args.kv_heads = c.kv_heads;
-  args.v_heads = c.v_heads;
-  args.key_dim = c.key_dim;
-  args.value_dim = c.value_dim;
-  args.scale = reference.scale;
   const Memory workspace(static_cast<size_t>(LinearAttentionWorkspaceBytes(args)));
   args.workspace = workspace.data();
   RunLinearAttention(args, nullptr);
   Synchronize();
   ExpectNear(o.Values(), expected, Tolerance(c.dtype), "o");
-  const Floats all = state.Values();
   for (int64_t s = 0; s < sequences; ++s) {
-    if (c.lengths[s] == 0) continue;
-    const auto at = all.begin() + (2 * s + 1) * size;
-    ExpectNear(Floats(at, at + size), end_states[s], Tolerance(c.dtype), "state");
+    if (c.lengths[s] > 0) state.Expect(s, /*odd=*/true, Tolerance(c.dtype), "state");
   }
 }
 

@@ -26,13 +26,41 @@ struct Slots {
   std::unique_ptr<Array<int32_t>> read, write;
 };
 
-inline Floats InEvenSlots(const std::vector<Floats>& states) {
-  Floats all;
-  for (const Floats& state : states) {
-    all.insert(all.end(), state.begin(), state.end());
-    all.insert(all.end(), state.size(), NAN);
+/// A kind of state of a batch's sequences, `before` it: the definition's, and the device's in
+/// slots.
+class States {
+ public:
+  explicit States(const std::vector<Floats>& before)
+      : end_(before),
+        pointers_(kernels::testing::Pointers(end_)),
+        device_(InEvenSlots(before)),
+        size_(static_cast<int64_t>(before[0].size())) {}
+
+  float* const* reference() const { return pointers_.data(); }
+  float* device() const { return device_.data(); }
+
+  /// Sequence s's state in its slot (2s, or 2s + 1 where `odd`) is what the definition left.
+  void Expect(int64_t s, bool odd, double tolerance, const std::string& what) const {
+    const Floats all = device_.Values();
+    const auto at = all.begin() + (2 * s + (odd ? 1 : 0)) * size_;
+    ExpectNear(Floats(at, at + size_), end_[static_cast<size_t>(s)], tolerance,
+               what + " of sequence " + std::to_string(s));
   }
-  return all;
-}
+
+ private:
+  static Floats InEvenSlots(const std::vector<Floats>& states) {
+    Floats all;
+    for (const Floats& state : states) {
+      all.insert(all.end(), state.begin(), state.end());
+      all.insert(all.end(), state.size(), NAN);
+    }
+    return all;
+  }
+
+  std::vector<Floats> end_;
+  std::vector<float*> pointers_;
+  Array<float> device_;
+  int64_t size_;
+};
 
 }  // namespace natsl::kernels::cuda::testing

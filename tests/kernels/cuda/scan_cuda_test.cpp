@@ -9,7 +9,6 @@ namespace {
 using namespace testing;
 using kernels::testing::Decay;
 using kernels::testing::LogDecays;
-using kernels::testing::Pointers;
 using kernels::testing::Sum;
 
 class ScanCuda : public CudaTest {};
@@ -25,23 +24,22 @@ TEST_F(ScanCuda, LengthsAndPieces) {
           const int64_t tokens = Sum(lengths), sequences = static_cast<int64_t>(lengths.size());
           const Floats x = Rounded(dtype, random.Normals(tokens * channels));
           const Floats g = LogDecays(random, tokens * channels, Decay::kMixed);
-          std::vector<Floats> states;
-          for (int64_t s = 0; s < sequences; ++s) states.push_back(random.Normals(channels));
-          std::vector<Floats> end_states = states;
+          std::vector<Floats> before;
+          for (int64_t s = 0; s < sequences; ++s) before.push_back(random.Normals(channels));
+          const States state(before);
           Floats expected(x.size());
           const std::vector<int64_t> offsets = Offsets(lengths);
-          const std::vector<float*> pointers = Pointers(end_states);
           kernels::ScanArgs reference;
           reference.x = x.data();
           reference.g = g.data();
           reference.o = expected.data();
-          reference.states = pointers.data();
+          reference.states = state.reference();
           reference.offsets = offsets.data();
           reference.sequences = sequences;
           reference.channels = channels;
           kernels::RunScanReference(reference);
           const Activations dx(dtype, x), o(dtype, static_cast<int64_t>(x.size()));
-          const Array<float> dg(g), state(InEvenSlots(states));
+          const Array<float> dg(g);
           const PlannedBatch batch(offsets, std::vector<int64_t>(lengths.size(), 0));
           const Slots slots(sequences);
           ScanArgs args;
@@ -50,7 +48,7 @@ TEST_F(ScanCuda, LengthsAndPieces) {
           args.g = dg.data();
           args.o = o.data();
           args.x_stride = args.o_stride = args.channels = channels;
-          args.state = state.data();
+          args.state = state.device();
           args.slots = slots.get();
           args.plan = steps ? nullptr : &batch.plan;
           args.sequences = sequences;
@@ -59,11 +57,8 @@ TEST_F(ScanCuda, LengthsAndPieces) {
           RunScan(args, nullptr);
           Synchronize();
           ExpectNear(o.Values(), expected, Tolerance(dtype), "o");
-          const Floats all = state.Values();
           for (int64_t s = 0; s < sequences; ++s) {
-            if (lengths[s] == 0) continue;
-            const auto at = all.begin() + (2 * s + 1) * channels;
-            ExpectNear(Floats(at, at + channels), end_states[s], 2e-5, "state");
+            if (lengths[s] > 0) state.Expect(s, /*odd=*/true, 2e-5, "state");
           }
         }
       }

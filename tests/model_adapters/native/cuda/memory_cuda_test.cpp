@@ -3,11 +3,10 @@
 
 #include "core/error.h"
 #include "tests/model_adapters/native/cuda/cuda_tests.h"
+#include "tests/model_adapters/native/grown_state.h"
 
 namespace natsl::model_adapters::native::cuda {
 namespace {
-
-constexpr int64_t kShort = 200, kLong = kShort + 64 * 10;
 
 class CudaGrow : public testing::TestWithParam<TinyModel> {
  protected:
@@ -15,42 +14,11 @@ class CudaGrow : public testing::TestWithParam<TinyModel> {
 };
 
 TEST_P(CudaGrow, IsAsLargeAsAComputedStateAndGoesOn) {
-  OpenOptions options = OnDevice();
-  options.forced_softmax_share = 1;  // NAtS-L keeps every chunk
-  const auto model = OpenTinyOnDevice(GetParam(), options);
-  const auto grown = model->NewSession(2), computed = model->NewSession(2);
-  grown->Prefill(RandomIds(2 * kShort, 1));
-  const std::unique_ptr<Session> before = grown->Fork();
-  ASSERT_TRUE(grown->GrowSynthetic(kLong));
-  computed->Prefill(RandomIds(2 * kLong, 1));
-  EXPECT_EQ(grown->length(), kLong);
-  EXPECT_EQ(grown->StateBytes().kv, computed->StateBytes().kv);
-  EXPECT_EQ(grown->StateBytes().recurrent, computed->StateBytes().recurrent);
-  EXPECT_EQ(grown->StateBytes().convolution, computed->StateBytes().convolution);
-  grown->Decode(70);  // over a page's end
-  computed->Decode(70);
-  EXPECT_EQ(grown->length(), kLong + 70);
-  EXPECT_EQ(grown->StateBytes().total(), computed->StateBytes().total());
-  for (const float log_prob : grown->NextLogProbs()) ASSERT_TRUE(std::isfinite(log_prob));
-  // The fork keeps its own length and state.
-  EXPECT_EQ(before->length(), kShort);
-  const auto fresh = model->NewSession(2);
-  fresh->Prefill(RandomIds(2 * kShort, 1));
-  before->Decode(1);
-  fresh->Decode(1);
-  EXPECT_EQ(before->NextLogProbs(), fresh->NextLogProbs());
+  ExpectGrowsAsIfComputed(*OpenTinyOnDevice(GetParam(), KeepingEveryChunk(OnDevice())));
 }
 
 TEST_P(CudaGrow, RefusesWhatItCantDo) {
-  const auto model = OpenTinyOnDevice(GetParam());
-  const auto session = model->NewSession(1);
-  session->Prefill(RandomIds(10, 1));
-  EXPECT_FALSE(session->GrowSynthetic(74));  // no whole page yet
-  session->Prefill(RandomIds(90, 1));
-  EXPECT_FALSE(session->GrowSynthetic(99));
-  EXPECT_FALSE(session->GrowSynthetic(120));
-  EXPECT_EQ(session->length(), 100);
-  EXPECT_TRUE(session->GrowSynthetic(164));
+  ExpectGrowsByWholePagesAlone(*OpenTinyOnDevice(GetParam()));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, CudaGrow, testing::ValuesIn(TinyModels()),
