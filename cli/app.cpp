@@ -21,6 +21,7 @@
 #include "cli/version_json.h"
 #include "core/build_info.h"
 #include "core/error.h"
+#include "core/standard_streams.h"
 #include "core/utf8.h"
 #include "evaluators/response_codec.h"
 
@@ -146,17 +147,17 @@ int RunMain(const std::vector<std::string>& arguments) {
   try {
     return Dispatch(arguments);
   } catch (const Error& error) {
-    std::cerr << "natsl-bench: error: " << error.what() << "\n";
+    core::PrintError("natsl-bench", error.what());
     return static_cast<int>(error.code());
   } catch (const std::filesystem::filesystem_error& error) {
     // A path of the command line's, or below one, that can't even be looked at.
-    std::cerr << "natsl-bench: error: " << error.path1().string() << ": " << error.code().message()
-              << "; give a path that this user can read\n";
+    core::PrintError("natsl-bench", error.path1().string() + ": " + error.code().message() +
+                                        "; give a path that this user can read");
     return static_cast<int>(ErrorCode::kUsage);
   } catch (const std::bad_alloc&) {
-    std::cerr << "natsl-bench: error: out of memory\n";
+    core::PrintError("natsl-bench", "out of memory");
   } catch (const std::exception& error) {
-    std::cerr << "natsl-bench: error: internal: " << error.what() << "\n";
+    core::PrintError("natsl-bench", std::string("internal: ") + error.what());
   }
   return static_cast<int>(ErrorCode::kInternal);
 }

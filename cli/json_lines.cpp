@@ -1,5 +1,6 @@
 #include "cli/json_lines.h"
 
+#include "core/error.h"
 #include "core/json.h"
 #include "core/utf8.h"
 
@@ -14,6 +15,8 @@ void ForEachJsonLine(std::istream& in,
     core::Json value = core::ParseJson(line, where, ErrorCode::kData, {.python_numbers = true});
     body(value, where);
   }
+  if (in.bad())
+    throw DataError("stdin: cannot be read; give the lines on it, as from a file with <");
 }
 
 }  // namespace natsl::cli

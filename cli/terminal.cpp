@@ -25,6 +25,9 @@ void CatchStopSignals() {
   action.sa_flags = SA_RESTART;
   ::sigaction(SIGINT, &action, nullptr);
   ::sigaction(SIGTERM, &action, nullptr);
+  struct sigaction now {};
+  ::sigaction(SIGHUP, nullptr, &now);
+  if (now.sa_handler != SIG_IGN) ::sigaction(SIGHUP, &action, nullptr);  // else nohup: it goes on
 }
 
 bool StopRequested() { return stop_requested; }

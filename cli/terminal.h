@@ -3,7 +3,8 @@
 
 namespace natsl::cli {
 
-/// From here on SIGINT and SIGTERM ask for a clean stop; a second one ends the process.
+/// From here on SIGINT, SIGTERM and SIGHUP (where nobody has it ignored) ask for a clean stop; a
+/// second one ends the process.
 void CatchStopSignals();
 bool StopRequested();
 

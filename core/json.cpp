@@ -129,6 +129,10 @@ Json ParseJson(std::string_view text, std::string_view where, ErrorCode code,
   if (invalid != std::string_view::npos) {
     throw Error(code, fmt::format("{}: not valid UTF-8 at byte {}, expected JSON", where, invalid));
   }
+  // The library takes a NUL for the end of the text, and would drop what follows.
+  if (const size_t nul = text.find('\0'); nul != std::string_view::npos) {
+    throw Error(code, fmt::format("{}: not valid JSON: a NUL at byte {}", where, nul));
+  }
   std::string quoted;
   if (options.python_numbers) {
     quoted = QuotePythonNumbers(text);

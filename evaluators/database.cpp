@@ -1,7 +1,9 @@
 #include "evaluators/database.h"
 
+#include <fmt/format.h>
 #include <sqlite3.h>
 
+#include <cstring>
 #include <utility>
 
 #include "core/cast.h"
@@ -11,13 +13,23 @@ namespace natsl::evaluators {
 namespace {
 
 Error Failure(sqlite3* database, int code, const std::string& where) {
-  const char* reason = database != nullptr ? sqlite3_errmsg(database) : sqlite3_errstr(code);
-  switch (code & 0xff) {
+  std::string reason = database != nullptr ? sqlite3_errmsg(database) : sqlite3_errstr(code);
+  const int primary = code & 0xff;
+  if (primary == SQLITE_IOERR || primary == SQLITE_CANTOPEN) {
+    // SQLite's own words are the same for a full disk, a limit and a locked folder.
+    const int cause = database != nullptr ? sqlite3_system_errno(database) : 0;
+    if (cause != 0) reason += fmt::format(": {}", std::strerror(cause));
+  }
+  switch (primary) {
     case SQLITE_FULL:
-    case SQLITE_IOERR:
     case SQLITE_NOMEM:
       return InternalError("{}: {} (what was finished is kept: free space and run again)", where,
                            reason);
+    case SQLITE_IOERR:
+      return InternalError(
+          "{}: {} (what was finished is kept: free space, or raise the limit of a file's size, "
+          "ulimit -f, and run again)",
+          where, reason);
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
       return DataError("{}: {}: it isn't a database of natsl-bench; choose another folder or file",

@@ -11,9 +11,10 @@
 namespace natsl::latency {
 namespace {
 
-constexpr int64_t kDepth = 256;    // of the product: the blocks stay in the first-level cache
-constexpr int kRepeats = 10;       // the fastest counts: a peak is what the machine can reach
-constexpr double kSeconds = 0.01;  // of one repeat: short, to fit between disturbances
+constexpr int64_t kDepth = 256;     // of the product: the blocks stay in the first-level cache
+constexpr int kRepeats = 10;        // the fastest counts: a peak is what the machine can reach
+constexpr double kSeconds = 0.01;   // of one repeat: short, to fit between disturbances
+constexpr double kMostSeconds = 1;  // of a measurement: then as many repeats as there are
 constexpr int64_t kCopyBytes = int64_t{64} << 20;  // of one side, all threads together
 
 // c[Rows, 2 vectors] += a[kDepth, Rows] x b[kDepth, 2 vectors]: all accumulators in registers.
@@ -73,10 +74,11 @@ Product BestProduct() {
   return {BlockPlain, 4, 8};
 }
 
-// Seconds that `body(thread, times)` takes on all threads, for as many times as fill kSeconds;
-// returns units of work a second.
-double Rate(int threads, const core::Clock& clock, double units,
+// Seconds that `body(thread, times)` takes on all threads, for as many times as fill kSeconds, and
+// at most `most_times`; returns units of work a second, 0 where the clock stands still.
+double Rate(int threads, const core::Clock& clock, double units, int64_t most_times,
             const std::function<void(int64_t, int64_t)>& body) {
+  const int64_t started = clock.NowNs();
   const auto run = [&](int64_t times) {
     const int64_t begin = clock.NowNs();
     core::ParallelFor(threads, threads, [&](int64_t from, int64_t to) {
@@ -86,14 +88,16 @@ double Rate(int threads, const core::Clock& clock, double units,
   };
   int64_t times = 1;
   double seconds = run(times);
-  while (seconds < kSeconds / 4 && times < (int64_t{1} << 40)) {
+  while (seconds < kSeconds / 4 && times < most_times) {
     times *= 4;
     seconds = run(times);
   }
-  times = std::max<int64_t>(
-      1, static_cast<int64_t>(static_cast<double>(times) * kSeconds / std::max(seconds, 1e-9)));
+  if (!(seconds > 0)) return 0;  // the clock says nothing
+  const double filling = static_cast<double>(times) * kSeconds / std::max(seconds, 1e-9);
+  times = static_cast<int64_t>(std::clamp(filling, 1.0, static_cast<double>(most_times)));
   double best = 0;
-  for (int i = 0; i < kRepeats; ++i) {
+  const auto spent_seconds = [&] { return static_cast<double>(clock.NowNs() - started) * 1e-9; };
+  for (int i = 0; i < kRepeats && (i == 0 || spent_seconds() < kMostSeconds); ++i) {
     const double spent = std::max(run(times), 1e-9);
     best = std::max(best, units * static_cast<double>(times) * threads / spent);
   }
@@ -113,22 +117,26 @@ CanaryRates MeasureHost(int threads, const core::Clock& clock) {
   }
   CanaryRates rates;
   const double flops = 2.0 * static_cast<double>(kDepth * product.rows * product.columns);
-  rates.flops_per_second = Rate(workers, clock, flops, [&](int64_t thread, int64_t times) {
-    const auto i = static_cast<size_t>(thread);
-    for (int64_t n = 0; n < times; ++n) product.run(a[i].data(), b[i].data(), c[i].data());
-  });
-  const auto part = static_cast<size_t>(kCopyBytes / workers);
-  std::vector<std::vector<char>> from(a.size(), std::vector<char>(part, 1)), to(from);
-  rates.bytes_per_second =
-      Rate(workers, clock, 2.0 * static_cast<double>(part), [&](int64_t thread, int64_t times) {
+  constexpr int64_t kMostProducts = int64_t{1} << 15, kMostCopied = int64_t{1} << 30;
+  rates.flops_per_second =
+      Rate(workers, clock, flops, kMostProducts, [&](int64_t thread, int64_t times) {
         const auto i = static_cast<size_t>(thread);
-        for (int64_t n = 0; n < times; ++n) {
-          // A different byte each time: nothing may conclude that a copy is needless.
-          from[i][static_cast<size_t>(n) % part] = static_cast<char>(n);
-          std::memcpy(to[i].data(), from[i].data(), part);
-          __asm__ volatile("" : : "r"(to[i].data()) : "memory");
-        }
+        for (int64_t n = 0; n < times; ++n) product.run(a[i].data(), b[i].data(), c[i].data());
       });
+  const auto part = static_cast<size_t>(kCopyBytes / workers);
+  const int64_t most_copies = kMostCopied / static_cast<int64_t>(part);
+  std::vector<std::vector<char>> from(a.size(), std::vector<char>(part, 1)), to(from);
+  rates.bytes_per_second = Rate(workers, clock, 2.0 * static_cast<double>(part), most_copies,
+                                [&](int64_t thread, int64_t times) {
+                                  const auto i = static_cast<size_t>(thread);
+                                  for (int64_t n = 0; n < times; ++n) {
+                                    // A different byte each time: nothing may conclude that a copy
+                                    // is needless.
+                                    from[i][static_cast<size_t>(n) % part] = static_cast<char>(n);
+                                    std::memcpy(to[i].data(), from[i].data(), part);
+                                    __asm__ volatile("" : : "r"(to[i].data()) : "memory");
+                                  }
+                                });
   return rates;
 }
 

@@ -7,7 +7,8 @@
 
 namespace natsl::latency {
 
-/// Takes about a third of a second on `threads` threads (0: all that this process may use). float32.
+/// Takes about a third of a second on `threads` threads (0: all that this process may use), and on
+/// a machine that is busy with something else at most a few. float32.
 CanaryRates MeasureHost(int threads, const core::Clock& clock);
 
 }  // namespace natsl::latency

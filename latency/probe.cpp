@@ -64,7 +64,7 @@ class PromptProbe final : public Probe {
         clock_(clock),
         ids_(MakeIds(model, options, point.batch, point.prompt)) {}
 
-  Timing Sample(const SessionView& view) override {
+  double Sample(const SessionView& view) override {
     std::unique_ptr<Session> session;
     const bool made_before = point_.phase == Phase::kPrefill;
     if (made_before) {
@@ -81,7 +81,7 @@ class PromptProbe final : public Probe {
     session->Synchronize();
     const double seconds = watch.Seconds();
     if (view) view(*session);
-    return {seconds, seconds};
+    return seconds;
   }
 
  private:
@@ -122,20 +122,21 @@ class DecodeProbe final : public Probe {
         short_by_one_(point.depth > 1),
         base_(SessionAt(model, point, std::max<int64_t>(1, point.depth - 1), options)) {}
 
-  Timing Sample(const SessionView& view) override {
+  double Sample(const SessionView& view) override {
     const std::unique_ptr<Session> session = Fork();
     const Stopwatch watch(clock_);
     session->Decode(point_.new_tokens);
     session->Synchronize();
     const double seconds = watch.Seconds();
     if (view) view(*session);
-    return {seconds / static_cast<double>(point_.new_tokens), seconds};
+    return seconds / static_cast<double>(point_.new_tokens);
   }
 
-  std::vector<double> Steps() override {
+  std::vector<double> Steps(double max_seconds) override {
     const std::unique_ptr<Session> session = Fork();
     std::vector<double> steps;
-    for (int64_t i = 0; i < point_.new_tokens; ++i) {
+    const Stopwatch all(clock_);
+    for (int64_t i = 0; i == 0 || (i < point_.new_tokens && all.Seconds() < max_seconds); ++i) {
       const Stopwatch watch(clock_);
       session->Decode(1);
       session->Synchronize();
@@ -164,14 +165,14 @@ class SampleProbe final : public Probe {
               const core::Clock& clock)
       : clock_(clock), base_(SessionAt(model, point, std::max<int64_t>(1, point.depth), options)) {}
 
-  Timing Sample(const SessionView& view) override {
+  double Sample(const SessionView& view) override {
     const std::unique_ptr<Session> session = base_->Fork();
     session->Synchronize();
     const Stopwatch watch(clock_);
     GreedyIds(*session);
     const double seconds = watch.Seconds();
     if (view) view(*session);
-    return {seconds, seconds};
+    return seconds;
   }
 
  private:
@@ -194,7 +195,13 @@ class TokenizeProbe final : public Probe {
     if (tokens == 0) throw UsageError("the text to tokenize has no tokens");
     while (tokens < point.prompt) {
       text_ += text_;
-      tokens = core::Size(tokenizer.Encode(text_, false));
+      const int64_t doubled = core::Size(tokenizer.Encode(text_, false));
+      // One unknown token, say, whatever the length.
+      if (doubled <= tokens) {
+        throw UsageError("the text to tokenize has {} tokens, and no more when it is repeated",
+                         doubled);
+      }
+      tokens = doubled;
     }
     size_t cut =
         static_cast<size_t>(static_cast<double>(text_.size()) * static_cast<double>(point.prompt) /
@@ -203,11 +210,11 @@ class TokenizeProbe final : public Probe {
     text_.resize(std::max<size_t>(1, cut));
   }
 
-  Timing Sample(const SessionView&) override {
+  double Sample(const SessionView&) override {
     const Stopwatch watch(clock_);
     for (int64_t i = 0; i < batch_; ++i) tokenizer_.Encode(text_, false);
     const double seconds = watch.Seconds();
-    return {seconds, seconds};
+    return seconds;
   }
 
  private:

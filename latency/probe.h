@@ -29,21 +29,18 @@ struct ProbeOptions {
   bool synthetic_depth = false;  ///< decode: a grown state rather than a computed one
 };
 
-struct Timing {
-  double seconds = 0;        ///< decode: a token
-  double spent_seconds = 0;  ///< all that was timed
-};
-
 /// The last sample's session, while it is still alive.
 using SessionView = std::function<void(const model_adapters::Session&)>;
 
 class Probe {
  public:
   virtual ~Probe() = default;
-  /// Measures once. `view` (may be empty) sees the session at the end, outside of the time.
-  virtual Timing Sample(const SessionView& view = {}) = 0;
-  /// Decode: the new tokens of one sample timed one by one; empty for other phases.
-  virtual std::vector<double> Steps() { return {}; }
+  /// Measures once: seconds; decode: a token's. `view` (may be empty) sees the session at the end,
+  /// outside of the time.
+  virtual double Sample(const SessionView& view = {}) = 0;
+  /// Decode: the new tokens of one sample timed one by one, the first always, the others as long as
+  /// all together took less than `max_seconds`; empty for other phases.
+  virtual std::vector<double> Steps(double /*max_seconds*/) { return {}; }
 };
 
 /// Computes the state of the point's depth where it needs one. Throws Error: whatever the model

@@ -78,6 +78,10 @@ class Profiler {
  private:
   bool Stopped() const { return options_.stop_requested && options_.stop_requested(); }
 
+  double SecondsSince(int64_t begin_ns) const {
+    return static_cast<double>(clock_.NowNs() - begin_ns) * 1e-9;
+  }
+
   void Note(const std::string& text) const {
     if (options_.note) options_.note(text);
   }
@@ -114,7 +118,7 @@ class Profiler {
 
   void Warm(Run& run) {
     WarmUp warm_up(options_.warm_up, clock_);
-    while (!warm_up.done() && !Stopped()) warm_up.Add(run.probe->Sample().seconds);
+    while (!warm_up.done() && !Stopped()) warm_up.Add(run.probe->Sample());
     if (warm_up.runs().empty()) return;
     run.measurement.cold_seconds = warm_up.runs().front();
     run.measurement.warm_up.assign(warm_up.runs().begin() + 1, warm_up.runs().end());
@@ -138,11 +142,14 @@ class Profiler {
       for (Run* run : order) {
         // Whoever is done goes on as a partner of the others, but not beyond its own time.
         if (run->rule->done() && run->spent >= options_.stopping.max_seconds) continue;
-        const Timing timing = run->probe->Sample();
-        run->measurement.samples.push_back(timing.seconds);
+        const int64_t begin_ns = clock_.NowNs();
+        const double seconds = run->probe->Sample();
+        // With what a sample prepares outside of its time: that may take far longer.
+        const double spent = SecondsSince(begin_ns);
+        run->measurement.samples.push_back(seconds);
         run->measurement.rounds.push_back(round);
-        run->spent += timing.spent_seconds;
-        if (!run->rule->done()) run->rule->Add(timing.seconds, timing.spent_seconds);
+        run->spent += spent;
+        if (!run->rule->done()) run->rule->Add(seconds, spent);
       }
       ++round;
     }
@@ -175,13 +182,13 @@ class Profiler {
 
   void TakeSteps(Run& run) {
     std::vector<double>& steps = run.measurement.steps;
-    double spent = 0;
-    while (core::Size(steps) < options_.wished_steps && !Stopped() &&
-           spent <= options_.stopping.max_seconds / 2) {
-      const std::vector<double> some = run.probe->Steps();
+    const int64_t begin_ns = clock_.NowNs();
+    double left = options_.stopping.max_seconds / 2;
+    while (core::Size(steps) < options_.wished_steps && !Stopped() && left > 0) {
+      const std::vector<double> some = run.probe->Steps(left);
       if (some.empty()) return;
-      for (const double step : some) spent += step;
       steps.insert(steps.end(), some.begin(), some.end());
+      left = options_.stopping.max_seconds / 2 - SecondsSince(begin_ns);
     }
   }
 

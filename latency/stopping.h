@@ -41,7 +41,7 @@ struct StoppingOptions {
   double interval_target = 0.01;  ///< half the 95 % interval of the median over the median
   int64_t min_samples = 6;        ///< fewer have no such interval
   int64_t max_samples = 2000;
-  double max_seconds = 10;  ///< sum of the samples' durations
+  double max_seconds = 10;  ///< of the clock, with what samples prepare outside of their time
   /// Samples wanted even where they take longer than max_seconds, as long as the whole stays below
   /// three times that.
   int64_t wished_samples = 3;
@@ -53,7 +53,7 @@ class SamplingRule {
  public:
   explicit SamplingRule(const StoppingOptions& options) : options_(options) {}
 
-  /// `seconds`: the sample. `spent_seconds`: what it took of the clock (decode: all its tokens).
+  /// `seconds`: the sample. `spent_seconds`: what it took of the clock, with its preparation.
   void Add(double seconds, double spent_seconds);
   bool done() const { return !reason_.empty(); }
   /// "interval", "samples", "time"; "" while it goes on.

@@ -53,6 +53,11 @@ OpenNativeModelFunction Load(const std::string& module) {
     if (LacksLibTorch(why)) {
       throw InternalError("{} does not load: {}. {}", place.string(), why, LibTorchAdvice());
     }
+    if (why.find("failed to map segment") != std::string::npos ||
+        why.find("annot allocate memory") != std::string::npos) {
+      throw InternalError("{} does not load: {}: this process has too little memory (ulimit -v)",
+                          place.string(), why);
+    }
     throw InternalError(
         "{} does not load: {}; it was built for LibTorch {}: run scripts/setup again (it fetches "
         "that), or leave NATSL_LIBTORCH unset",

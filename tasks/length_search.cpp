@@ -21,7 +21,9 @@ std::optional<FoundSize> FindLength(
     } else if (!length) {
       low = size + 1;  // too little to hold what it must
     } else {
-      const double unit = static_cast<double>(*length) / static_cast<double>(size);
+      // A tokenizer that knows none of the characters finds nothing in any text.
+      const double unit =
+          static_cast<double>(std::max<int64_t>(1, *length)) / static_cast<double>(size);
       if (*length <= search.target) {
         if (!best || *length > best->length) best = FoundSize{size, *length};
         if (static_cast<double>(*length) >= search.close_enough * target) break;

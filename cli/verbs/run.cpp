@@ -195,6 +195,7 @@ class RunVerb {
     }
     LoadData();
     OpenModel();
+    CatchStopSignals();  // from here on there is something to go on from
     if (!journal) journal = std::make_unique<evaluators::Journal>(folder.path());
     RequireSame(*journal, "settings", settings_identity, options_.output);
     RequireSame(*journal, "data", DataIdentity(tasks_, plan_), options_.output);
@@ -259,7 +260,6 @@ class RunVerb {
     };
     std::optional<evaluators::RunningScore> running;
     if (!progress_.quiet()) execute.running = &running.emplace(tasks_, plan_);
-    CatchStopSignals();
     Answers answers = evaluators::Execute(plan_, *model_, execute);
     phases_.End("answers");
     return answers;

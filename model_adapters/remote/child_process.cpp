@@ -52,8 +52,12 @@ ChildProcess::ChildProcess(const std::vector<std::string>& command) {
   posix_spawnattr_init(&attributes);
   // A group of its own: an interrupt at the terminal is ours to handle, and what the process has
   // started can be ended with it.
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF);
   posix_spawnattr_setpgroup(&attributes, 0);
+  sigset_t by_default;  // this program ignores it; others aren't made for that
+  ::sigemptyset(&by_default);
+  ::sigaddset(&by_default, SIGXFSZ);
+  posix_spawnattr_setsigdefault(&attributes, &by_default);
   std::vector<char*> arguments;
   for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);

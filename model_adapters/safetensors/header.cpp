@@ -306,6 +306,10 @@ SafetensorsHeader ParseSafetensors(std::span<const std::byte> file, std::string_
     }
     const std::string_view text(reinterpret_cast<const char*>(file.data()) + 8, length);
     if (!text.starts_with('{')) throw ModelError("the header doesn't start with '{{'");
+    // The library takes a NUL for the end of the text, and would drop what follows.
+    if (const size_t nul = text.find('\0'); nul != std::string_view::npos) {
+      throw ModelError("the header is not valid JSON: a NUL at byte {} of it", nul);
+    }
     HeaderEvents events;
     if (!nlohmann::json::sax_parse(text, &events)) throw ModelError("{}", events.problem);
 

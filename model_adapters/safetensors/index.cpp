@@ -97,6 +97,10 @@ class IndexEvents : public nlohmann::json_sax<nlohmann::json> {
 
 std::map<std::string, std::string, std::less<>> ParseShardIndex(std::string_view text,
                                                                 std::string_view where) {
+  // The library takes a NUL for the end of the text, and would drop what follows.
+  if (const size_t nul = text.find('\0'); nul != std::string_view::npos) {
+    throw ModelError("{}: not valid JSON: a NUL at byte {}", where, nul);
+  }
   IndexEvents events;
   if (!nlohmann::json::sax_parse(text, &events)) {
     throw ModelError("{}: {}", where, events.problem);

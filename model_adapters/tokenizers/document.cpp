@@ -261,6 +261,10 @@ Document ReadDocument(std::string_view text, std::string_view where) {
   if (invalid != std::string_view::npos) {
     throw ModelError("{}: not valid UTF-8 at byte {}", where, invalid);
   }
+  // The library takes a NUL for the end of the text, and would drop what follows.
+  if (const size_t nul = text.find('\0'); nul != std::string_view::npos) {
+    throw ModelError("{}: not valid JSON: a NUL at byte {}", where, nul);
+  }
   Document document;
   Handler handler(document, where);
   Json::sax_parse(text.begin(), text.end(), &handler);

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <random>
@@ -239,19 +240,56 @@ TEST_F(RunTest, SecondRunOnTheFolderIsRefused) {
   EXPECT_NE(second.err.find("another run"), std::string::npos) << second.err;
 }
 
-TEST_F(RunTest, InterruptStopsCleanlyAndSaysHowToGoOn) {
+TEST_F(RunTest, AStopSignalStopsCleanlyAndItGoesOn) {
   Prepare(60, R"({"batch_requests": 4, "batch_delay_ms": 10})");
   ASSERT_EQ(RunProgram(Arguments("whole")).status, 0);
-  {
-    BackgroundProgram program(Arguments("a"));
-    ASSERT_TRUE(WaitForJournal(folder_.path() / "a", program));
-    std::this_thread::yield();
-    program.Signal(SIGINT);
-    const int status = program.Wait();
-    // 130 from a clean stop; 128 + SIGINT where it came before the program listened: the same.
-    EXPECT_EQ(status, 130);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    const std::string output = "stopped" + std::to_string(signal);
+    {
+      BackgroundProgram program(Arguments(output));
+      ASSERT_TRUE(WaitForJournal(folder_.path() / output, program));
+      program.Signal(signal);
+      EXPECT_EQ(program.Wait(), 130) << signal;
+    }
+    EXPECT_FALSE(fs::exists(folder_.path() / output / "results.json"));
+    ASSERT_EQ(RunProgram(Arguments(output)).status, 0);
+    ExpectSameFiles("whole", output);
   }
-  EXPECT_FALSE(fs::exists(folder_ / "a/results.json"));
+}
+
+TEST_F(RunTest, AfterNohupAHangUpStopsNothing) {
+  Prepare(60, R"({"batch_requests": 4, "batch_delay_ms": 10})");
+  ASSERT_EQ(RunProgram(Arguments("whole")).status, 0);
+  BackgroundProgram program(Arguments("a"), {"nohup"});
+  ASSERT_TRUE(WaitForJournal(folder_.path() / "a", program));
+  program.Signal(SIGHUP);
+  EXPECT_EQ(program.Wait(), 0);
+  ExpectSameFiles("whole", "a");
+}
+
+TEST_F(RunTest, LimitsOfTheProcessAreAnErrorAndItGoesOnWithoutThem) {
+  Prepare(60, R"({"batch_requests": 4})");
+  ASSERT_EQ(RunProgram(Arguments("whole")).status, 0);
+  const auto under = [&](const std::string& limit) {
+    return RunProgram(Arguments("a"), "", {"sh", "-c", "ulimit " + limit + "; exec \"$@\"", "sh"});
+  };
+  for (const char* blocks : {"8", "64"}) {
+    const Outcome outcome = under(std::string("-f ") + blocks);
+    EXPECT_EQ(outcome.status, 5) << blocks << ": " << outcome.err;
+    EXPECT_NE(outcome.err.find("ulimit -f"), std::string::npos) << outcome.err;
+    EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+  }
+  // How many files are open before the first of ours depends on the caller and the libraries.
+  int named = 0;
+  for (int files = 4; files < 32; ++files) {
+    const Outcome outcome = under("-n " + std::to_string(files));
+    if (outcome.status == 0) break;
+    if (outcome.status == 127) continue;  // not even loaded
+    EXPECT_NE(outcome.err.find("Too many open files"), std::string::npos) << outcome.err;
+    EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+    ++named;
+  }
+  EXPECT_GT(named, 0);
   ASSERT_EQ(RunProgram(Arguments("a")).status, 0);
   ExpectSameFiles("whole", "a");
 }

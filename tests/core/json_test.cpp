@@ -37,6 +37,9 @@ TEST(Json, RefusesDepthDuplicatesAndBadText) {
             std::string::npos);
   EXPECT_NE(MessageOf([&] { ParseJson("\"\xff\"", "x", ErrorCode::kData); }).find("UTF-8"),
             std::string::npos);
+  const std::string hidden("{}\0 {", 5);
+  EXPECT_EQ(MessageOf([&] { ParseJson(hidden, "x", ErrorCode::kData); }),
+            "x: not valid JSON: a NUL at byte 2");
 }
 
 TEST(Json, ReadsPythonNumbersOutsideStringsOnly) {

@@ -19,6 +19,7 @@ struct FakeCosts {
   double step = 1e-3;          ///< of a decoding step
   double step_per_depth = 0;   ///< times tokens held
   double head = 1e-4;          ///< of NextLogProbs
+  double fork = 0;             ///< of a fork
   int64_t pass_tokens = 512;   ///< most of a pass; longer prefills are cut
   double noise = 0;            ///< relative, uniform in +-
   double first_call = 0;       ///< extra, once
@@ -90,6 +91,7 @@ class FakeModel final : public model_adapters::TokenModel {
     }
     void Synchronize() override {}
     std::unique_ptr<model_adapters::Session> Fork() override {
+      model_.clock_.Advance(static_cast<int64_t>(model_.costs_.fork * 1e9));
       return std::make_unique<FakeSession>(*this);
     }
     model_adapters::StateBytes StateBytes() const override {

@@ -131,6 +131,75 @@ TEST(Profiler, AStopRequestKeepsWhatWasMeasured) {
   EXPECT_EQ(record.incomplete_because, "stopped by a signal");
 }
 
+TEST(Profiler, TimeIsBoundedWithWhatSamplesPrepare) {
+  core::FakeClock clock;
+  FakeModel model(clock, {.step = 1e-3, .head = 1e-5, .fork = 0.5, .noise = 0.3});
+  ProfileOptions options = Quick();
+  options.stopping = {
+      .interval_target = 0, .min_samples = 6, .max_samples = 2000, .max_seconds = 4};
+  options.warm_up.max_seconds = 2;
+  for (const Phase phase : {Phase::kDecode, Phase::kSample}) {
+    LatencyRecord record = RecordOf(1);
+    const int64_t begin = clock.NowNs();
+    Profile(MakePlan({.phases = {phase}, .prompts = {}, .depths = {64}, .new_tokens = 1}),
+            {{.target = {&model, nullptr}}}, options, clock, record);
+    ASSERT_EQ(record.measurements.size(), 1u);
+    EXPECT_EQ(record.measurements[0].stopped_because, "time");
+    EXPECT_EQ(record.measurements[0].samples.size(), 8u);  // half a second each
+    // Warm-up, samples, single steps, one for memory, each of the first three up to a fork over.
+    EXPECT_LT(static_cast<double>(clock.NowNs() - begin) * 1e-9, 2.5 + 4.5 + 2.5 + 0.6);
+  }
+}
+
+TEST(Profiler, ASampleLongerThanTheTimeIsTakenAsSeldomAsCanBe) {
+  core::FakeClock clock;
+  FakeModel model(clock, {.step = 1});
+  LatencyRecord record = RecordOf(1);
+  ProfileOptions options = Quick();
+  options.stopping.max_seconds = 10;
+  options.warm_up.max_seconds = 5;
+  options.wished_steps = 256;
+  Profile(MakePlan({.phases = {Phase::kDecode}, .prompts = {}, .depths = {64}, .new_tokens = 64}),
+          {{.target = {&model, nullptr}}}, options, clock, record);
+  ASSERT_EQ(record.measurements.size(), 1u);
+  EXPECT_EQ(record.measurements[0].samples.size(), 1u);
+  EXPECT_EQ(record.measurements[0].warm_up.size(), 0u);
+  EXPECT_EQ(record.measurements[0].steps.size(), 5u);
+  // The cold one, the sample, the one for memory, each with a step before it; then half of the time
+  // for single steps, with one before them.
+  EXPECT_NEAR(static_cast<double>(clock.NowNs()) * 1e-9, 3 * (1 + 64) + 1 + 5, 0.01);
+}
+
+/// Whatever the text, one token: as a vocabulary without its characters and "fuse_unk" have it.
+class UnknownOnly final : public model_adapters::Tokenizer {
+ public:
+  std::vector<model_adapters::TokenId> Encode(std::string_view, bool) const override { return {0}; }
+  std::string Decode(std::span<const model_adapters::TokenId>, bool) const override { return ""; }
+  const model_adapters::SpecialTokens& special_tokens() const override { return special_; }
+  int64_t vocabulary_size() const override { return 1; }
+  const std::string& fingerprint() const override { return fingerprint_; }
+  std::optional<int64_t> model_max_length() const override { return std::nullopt; }
+
+ private:
+  model_adapters::SpecialTokens special_;
+  std::string fingerprint_;
+};
+
+TEST(Profiler, ATextWhoseTokensDontGrowIsRefused) {
+  core::FakeClock clock;
+  FakeModel model(clock, {});
+  const UnknownOnly tokenizer;
+  LatencyRecord record = RecordOf(1);
+  try {
+    Profile(MakePlan({.phases = {Phase::kTokenize}, .prompts = {512}, .depths = {}}),
+            {{.target = {&model, &tokenizer}}}, Quick(), clock, record);
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kUsage);
+    EXPECT_THAT(error.what(), HasSubstr("1 tokens, and no more when it is repeated"));
+  }
+}
+
 TEST(Profiler, SyntheticStatesAreRefusedWhereThereAreNone) {
   core::FakeClock clock;
   FakeModel model(clock, {});

@@ -95,6 +95,27 @@ TEST(Roofline, LimitAndShares) {
   EXPECT_NE(RooflineOf(nullptr, {}, measurement, std::nullopt).absent, "");
 }
 
+/// A machine so busy that every look at the clock is two seconds after the last.
+class BusyClock final : public core::Clock {
+ public:
+  int64_t NowNs() const override { return ++looks_ * 2'000'000'000; }
+  int64_t looks() const { return looks_; }
+
+ private:
+  mutable int64_t looks_ = 0;
+};
+
+TEST(Host, RatesEndOnABusyMachineAndWhereTheClockStandsStill) {
+  const BusyClock busy;
+  const CanaryRates rates = MeasureHost(1, busy);
+  EXPECT_GT(rates.flops_per_second, 0);
+  EXPECT_GT(rates.bytes_per_second, 0);
+  // Of each of the two: the start, the first run, one repeat, and that the time is up.
+  EXPECT_EQ(busy.looks(), 2 * (1 + 2 + 2 + 1));
+  const core::FakeClock still;
+  EXPECT_EQ(MeasureHost(1, still).flops_per_second, 0);  // RooflineOf: not measured
+}
+
 TEST(Host, RatesAndMemoryAreThere) {
   const core::SteadyClock clock;
   const CanaryRates rates = MeasureHost(1, clock);

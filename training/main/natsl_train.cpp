@@ -117,12 +117,12 @@ int Main(int argc, char** argv) {
     if (verb == "text") return RunText(argc - 1, argv + 1);
     return RunTrain(argc, argv);
   } catch (const Error& error) {
-    std::cerr << "natsl-train: error: " << error.what() << "\n";
+    core::PrintError("natsl-train", error.what());
     return static_cast<int>(error.code());
   } catch (const std::bad_alloc&) {
-    std::cerr << "natsl-train: error: out of memory\n";
+    core::PrintError("natsl-train", "out of memory");
   } catch (const std::exception& error) {
-    std::cerr << "natsl-train: error: internal: " << error.what() << "\n";
+    core::PrintError("natsl-train", std::string("internal: ") + error.what());
   }
   return static_cast<int>(ErrorCode::kInternal);
 }

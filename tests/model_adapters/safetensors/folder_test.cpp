@@ -158,6 +158,8 @@ TEST(SafetensorsFolder, MalformedIndicesAreErrors) {
   }
   const std::string deep = "{\"x\":" + std::string(1'000'000, '[');
   EXPECT_THAT(ErrorFrom([&] { ParseShardIndex(deep, "index"); }), HasSubstr("nested deeper"));
+  const std::string hidden = std::string(R"({"weight_map":{"a":"s1"}})") + '\0' + "x";
+  EXPECT_THAT(ErrorFrom([&] { ParseShardIndex(hidden, "index"); }), HasSubstr("a NUL at byte 25"));
 }
 
 TEST(SafetensorsFolder, ReadsOnlyInsideItsFolder) {

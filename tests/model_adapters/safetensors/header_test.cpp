@@ -212,6 +212,8 @@ TEST(SafetensorsHeader, RefusesHostileLengthsAndDepths) {
   EXPECT_THAT(HeaderError(FileBytes(deep, "")), HasSubstr("unknown field \"a\""));
   const std::string lists = "{\"a\":" + std::string(1'000'000, '[');
   EXPECT_THAT(HeaderError(FileBytes(lists, "")), HasSubstr("\"a\" is a list"));
+  const std::string hidden = std::string("{}") + '\0' + "{";
+  EXPECT_THAT(HeaderError(FileBytes(hidden, "")), HasSubstr("a NUL at byte 2 of it"));
 }
 
 TEST(SafetensorsHeader, LongNamesAreShortenedInErrors) {

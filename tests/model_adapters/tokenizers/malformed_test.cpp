@@ -209,6 +209,8 @@ TEST(Malformed, WholeFiles) {
       {"{\"model\"", "not valid JSON"},
       {valid + "x", "not valid JSON"},
       {valid + valid, "not valid JSON"},
+      {valid + std::string(1, '\0'), "not valid JSON: a NUL"},
+      {valid + std::string("\0x", 2), "not valid JSON: a NUL"},
       {"\xEF\xBB\xBF", "JSON"},
       {std::string("{\"model\": \"\xC3\"}"), "not valid UTF-8 at byte 11"},
       {"{\"model\": \"\\ud800\"}", "not valid JSON"},
