@@ -202,7 +202,11 @@ class Profiler {
     }
     model_adapters::TokenModel& model = *variants_[run.variant].target.model;
     const bool on_device = model.Memory().has_value();
-    TrimHeap();
+    const auto trim = [&] {
+      model.ReleaseSpareMemory();
+      TrimHeap();
+    };
+    trim();
     bool reset = true;
     if (on_device) {
       model.ResetPeakMemory();
@@ -228,7 +232,7 @@ class Profiler {
         return;
       }
       const auto peak = ReadProcessMemory();
-      TrimHeap();
+      trim();
       const auto after = ReadProcessMemory();
       if (!peak || !after || !reset) {
         memory.source = "the kernel doesn't let this process reset its high-water mark";

@@ -141,6 +141,8 @@ class TokenModel {
   /// Nothing on the CPU, whose memory is the process's.
   virtual std::optional<DeviceMemory> Memory() { return std::nullopt; }
   virtual void ResetPeakMemory() {}
+  /// Gives memory of the process that is only kept for the next call back to the system.
+  virtual void ReleaseSpareMemory() {}
   /// Measures now, in about a second. Nothing where the device's memory is full, and on the CPU,
   /// which the profiler measures itself.
   virtual std::optional<DeviceRates> MeasureRates() { return std::nullopt; }

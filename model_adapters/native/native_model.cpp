@@ -14,6 +14,7 @@
 #include "model_adapters/native/network_runner.h"
 #include "model_adapters/native/scorer.h"
 #include "model_adapters/native/session.h"
+#include "model_adapters/native/tensor_memory.h"
 
 namespace natsl::model_adapters::native {
 namespace {
@@ -116,6 +117,8 @@ class Model final : public NativeModel {
     return SplitGenerateGroups(requests, GenerateGroups(requests, generate_limits_), parts);
   }
 
+  void ReleaseSpareMemory() override { memory_.ReleaseSpare(); }
+
   std::unique_ptr<Session> NewSession(int64_t batch) override {
     const CallGuard guard(options_.threads);
     return MakeSession(network_, batch, options_.batch_tokens, options_.threads, &recorder_);
@@ -169,6 +172,7 @@ class Model final : public NativeModel {
     target.insert(target.end(), data, data + values.numel());
   }
 
+  TensorMemory memory_;  // first: it goes after every tensor
   OpenOptions options_;
   std::shared_ptr<const Checkpoint> checkpoint_;
   std::unique_ptr<WeightSource> weights_;

@@ -1,5 +1,6 @@
 // What a sequence keeps and what a long prefill needs: the spec's prediction against the engine's
 // own count, and the process's peak memory.
+#include <c10/core/CPUAllocator.h>
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -59,6 +60,30 @@ bool ResetPeak() {
   std::ofstream clear("/proc/self/clear_refs");
   clear << 5 << std::flush;
   return clear.good();
+}
+
+TEST(TensorMemory, LargeTensorsTakeTurnsInTheSameBlock) {
+  const auto model = OpenTiny(Tiny("gated_deltanet"), {});
+  if (c10::GetCPUAllocator() == c10::GetDefaultCPUAllocator()) {
+    GTEST_SKIP() << "AddressSanitizer watches the system's allocator";
+  }
+  constexpr int64_t kFloats = int64_t{3} << 20;
+  void* first = nullptr;
+  {
+    const at::Tensor tensor = at::zeros({kFloats}, at::kFloat);
+    first = tensor.data_ptr();
+  }
+  const at::Tensor again = at::ones({kFloats - 1000}, at::kFloat);
+  EXPECT_EQ(again.data_ptr(), first);
+  EXPECT_NE(at::empty({kFloats}, at::kFloat).data_ptr(), first);
+  model->ReleaseSpareMemory();
+  EXPECT_EQ(again.sum().item<float>(), static_cast<float>(kFloats - 1000));
+  try {
+    at::empty({int64_t{1} << 46}, at::kFloat);
+    ADD_FAILURE() << "there is no such memory";
+  } catch (const c10::Error& error) {
+    EXPECT_NE(std::string(error.what()).find("allocate memory"), std::string::npos);
+  }
 }
 
 class LongPrefill : public testing::TestWithParam<const char*> {};
