@@ -6,6 +6,8 @@
 //   of_dense            the kernel's time over that of a 340M model's dense products in the same
 //                       layer (their weights as one matrix), where the processor has matrix tiles
 //   us_1k ... us_64k    microseconds a token at 1024 ... 65,536 tokens;  spread: largest / smallest
+// Rows lie where the engine's tensors do (core/block_memory.h). As there, more than 8192 tokens are
+// passes of so many through the same rows, the state carried on.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -13,11 +15,13 @@
 #include <cmath>
 #include <functional>
 #include <map>
+#include <new>
 #include <optional>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "core/block_memory.h"
 #include "kernels/cpu/mixer_chunked.h"
 #include "kernels/cpu/mixer_recurrence.h"
 #include "kernels/delta_rule.h"
@@ -28,24 +32,45 @@
 namespace natsl::kernels {
 namespace {
 
-constexpr int64_t kCompareTokens = 4096, kLongest = 65536;
+constexpr int64_t kCompareTokens = 4096, kLongest = 65536, kPassTokens = 8192;
 constexpr int kRuns = 5, kRounds = 3;
 
 enum class Form { kKernel, kVectors, kRecurrence };
 
-/// Runs `tokens` tokens by `form`.
-using Run = std::function<void(int64_t tokens, Form form)>;
+template <typename T>
+struct BlockAllocator {
+  using value_type = T;
+  T* allocate(size_t count) {
+    void* const block = Blocks().Allocate(count * sizeof(T));
+    if (block == nullptr) throw std::bad_alloc();
+    return static_cast<T*>(block);
+  }
+  void deallocate(T* block, size_t) { Blocks().Free(block); }
+  bool operator==(const BlockAllocator&) const { return true; }
+
+ private:
+  static core::BlockMemory& Blocks() {
+    static core::BlockMemory blocks;
+    return blocks;
+  }
+};
+using Floats = std::vector<float, BlockAllocator<float>>;
+
+/// Runs `tokens` tokens, from position `first` on, by `form`.
+using Run = std::function<void(int64_t first, int64_t tokens, Form form)>;
 
 double Seconds(const Run& run, int64_t tokens, Form form) {
   const auto start = std::chrono::steady_clock::now();
-  run(tokens, form);
+  for (int64_t first = 0; first < tokens; first += kPassTokens) {
+    run(first, std::min(tokens - first, kPassTokens), form);
+  }
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-std::vector<float> Normals(int64_t count, float scale) {
+Floats Normals(int64_t count, float scale) {
   std::mt19937_64 engine(count);
   std::normal_distribution<float> normal(0, scale);
-  std::vector<float> values(static_cast<size_t>(count));
+  Floats values(static_cast<size_t>(count));
   for (float& value : values) value = normal(engine);
   return values;
 }
@@ -74,7 +99,7 @@ class LayerProducts {
 
  private:
   static constexpr int64_t kHidden = 1024;
-  std::vector<float> x_, weight_, y_;
+  Floats x_, weight_, y_;
   GemvArgs args_;
 };
 
@@ -119,8 +144,8 @@ void Compare(benchmark::State& bench, const Run& run, bool has_forms, int64_t la
   bench.counters["spread"] = high / low;
 }
 
-std::vector<float> LogDecays(int64_t count) {
-  std::vector<float> values = Normals(count, 0.1f);
+Floats LogDecays(int64_t count) {
+  Floats values = Normals(count, 0.1f);
   for (float& value : values) value = -std::abs(value);
   return values;
 }
@@ -129,19 +154,19 @@ int64_t ColumnBlocks(int64_t value_dim) { return (value_dim + kUnitColumns - 1) 
 
 void DeltaRule(benchmark::State& bench, int64_t heads, int64_t key_dim, int64_t value_dim,
                bool nats, int64_t layer_parameters) {
-  constexpr int64_t tokens = kLongest;
+  constexpr int64_t tokens = kPassTokens;
   int64_t offsets[] = {0, tokens};
   const float unit = 1 / std::sqrt(static_cast<float>(key_dim));
   const auto q = Normals(tokens * heads * key_dim, unit),
              k = Normals(tokens * heads * key_dim, unit);
   const auto v = Normals(tokens * heads * value_dim, 1), g = LogDecays(tokens * heads);
-  const std::vector<float> beta(static_cast<size_t>(tokens * heads), 0.5f);
-  std::vector<float> o(v.size()), state(static_cast<size_t>(heads * key_dim * value_dim));
-  std::vector<float> chunk_start(state.size()), chunk_log_decay(static_cast<size_t>(heads));
+  const Floats beta(static_cast<size_t>(tokens * heads), 0.5f);
+  Floats o(v.size()), state(static_cast<size_t>(heads * key_dim * value_dim));
+  Floats chunk_start(state.size()), chunk_log_decay(static_cast<size_t>(heads));
   std::vector<uint8_t> keep(static_cast<size_t>((tokens / kPageTokens + 1) * heads));
   for (size_t i = 0; i < keep.size(); ++i) keep[i] = i % 3 == 0;
   float* states[] = {state.data()};
-  const NatsDeltaState nats_state{chunk_start.data(), chunk_log_decay.data(), 0, keep.data()};
+  NatsDeltaState nats_state{chunk_start.data(), chunk_log_decay.data(), 0, keep.data()};
   DeltaRuleArgs args;
   args.q = q.data();
   args.k = k.data();
@@ -161,8 +186,9 @@ void DeltaRule(benchmark::State& bench, int64_t heads, int64_t key_dim, int64_t 
   args.value_dim = value_dim;
   args.scale = unit;
   Validate(args);
-  const auto run = [&](int64_t count, Form form) {
+  const auto run = [&](int64_t first, int64_t count, Form form) {
     offsets[1] = count;
+    nats_state.first_position = first;
     if (form == Form::kKernel) {
       RunDeltaRuleCpu(args);
     } else if (form == Form::kVectors) {
@@ -185,7 +211,7 @@ struct LinearShape {
 };
 
 void LinearAttention(benchmark::State& bench, const LinearShape& shape) {
-  constexpr int64_t tokens = kLongest;
+  constexpr int64_t tokens = kPassTokens;
   int64_t offsets[] = {0, tokens};
   const int64_t qk = shape.qk_heads * shape.key_dim, values = shape.heads * shape.value_dim;
   const auto q = Normals(tokens * qk, 1), k = Normals(tokens * qk, 1);
@@ -194,7 +220,7 @@ void LinearAttention(benchmark::State& bench, const LinearShape& shape) {
                            : shape.decay == DecayKind::kScalarPerToken ? tokens * shape.heads
                                                                        : shape.heads);
   const auto bonus = Normals(shape.heads * shape.key_dim, 1);
-  std::vector<float> o(v.size()), state(static_cast<size_t>(shape.key_dim * values));
+  Floats o(v.size()), state(static_cast<size_t>(shape.key_dim * values));
   float* states[] = {state.data()};
   LinearAttentionArgs args;
   args.q = q.data();
@@ -214,7 +240,7 @@ void LinearAttention(benchmark::State& bench, const LinearShape& shape) {
   args.key_dim = shape.key_dim;
   args.value_dim = shape.value_dim;
   Validate(args);
-  const auto run = [&](int64_t count, Form form) {
+  const auto run = [&](int64_t, int64_t count, Form form) {
     offsets[1] = count;
     if (form == Form::kKernel) {
       RunLinearAttentionCpu(args);
@@ -231,10 +257,10 @@ void LinearAttention(benchmark::State& bench, const LinearShape& shape) {
 }
 
 void Scan(benchmark::State& bench, int64_t channels, int64_t layer_parameters) {
-  constexpr int64_t tokens = kLongest;
+  constexpr int64_t tokens = kPassTokens;
   int64_t offsets[] = {0, tokens};
   const auto x = Normals(tokens * channels, 1), g = LogDecays(tokens * channels);
-  std::vector<float> o(x.size()), state(static_cast<size_t>(channels));
+  Floats o(x.size()), state(static_cast<size_t>(channels));
   float* states[] = {state.data()};
   ScanArgs args;
   args.x = x.data();
@@ -246,7 +272,7 @@ void Scan(benchmark::State& bench, int64_t channels, int64_t layer_parameters) {
   args.channels = channels;
   Validate(args);
   // The kernel is the vectorised recurrence: there is nothing to compare it with.
-  const auto run = [&](int64_t count, Form) {
+  const auto run = [&](int64_t, int64_t count, Form) {
     offsets[1] = count;
     RunScanCpu(args);
     benchmark::DoNotOptimize(o.data());
