@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -28,7 +29,10 @@ void ParallelFor(int64_t count, int threads, const std::function<void(int64_t, i
     }
   };
   std::vector<std::thread> team;
-  for (int64_t i = 1; i < workers; ++i) team.emplace_back(work);
+  try {
+    for (int64_t i = 1; i < workers; ++i) team.emplace_back(work);
+  } catch (const std::system_error&) {  // a limit on threads or memory: those there are do it all
+  }
   work();
   for (std::thread& thread : team) thread.join();
   for (const std::exception_ptr& failure : failures) {

@@ -7,6 +7,7 @@
 #include <exception>
 #include <list>
 #include <mutex>
+#include <system_error>
 #include <thread>
 
 #include "fetch/job.h"
@@ -175,7 +176,11 @@ class Fetch {
   void Work() {
     if (jobs_.empty()) return;
     std::vector<std::thread> threads;
-    for (int64_t i = 0; i < options_.jobs; ++i) threads.emplace_back([this] { WorkThread(); });
+    try {
+      for (int64_t i = 0; i < options_.jobs; ++i) threads.emplace_back([this] { WorkThread(); });
+    } catch (const std::system_error&) {  // a limit on threads: those there are do it all
+      if (threads.empty()) throw;
+    }
     for (std::thread& thread : threads) thread.join();
     progress_.End();
     if (failure_) std::rethrow_exception(failure_);

@@ -205,7 +205,8 @@ class TokenizedModel final : public LanguageModel {
       if (begin > 0 && listener.StopRequested()) return;
       Parts parts = next.valid() ? next.get() : encode_from(begin);
       if (const size_t after = begin + kRequestsAtOnce; after < count) {
-        next = std::async(std::launch::async, encode_from, after);
+        // Deferred where the system grants no thread more.
+        next = std::async(std::launch::async | std::launch::deferred, encode_from, after);
       }
       Ownership ownership;
       ownership.base = begin;

@@ -123,7 +123,7 @@ struct TaskOptions {
   std::map<std::string, std::string> parameters;
   uint64_t seed = 42;            ///< of generated documents
   std::optional<int64_t> limit;  ///< a hint for generators: no more documents are needed
-  /// Token counting for tasks that are built to a length; may be empty.
+  /// Token counting for tasks that are built to a length, from any thread; may be empty.
   std::function<int64_t(const std::string&)> count_tokens;
 };
 

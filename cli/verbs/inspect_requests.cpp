@@ -4,6 +4,7 @@
 
 #include "cli/model_options.h"
 #include "cli/task_options.h"
+#include "cli/token_counter.h"
 #include "cli/verbs/inspect.h"
 #include "core/json.h"
 #include "evaluators/request_plan.h"
@@ -42,13 +43,15 @@ Json ToJson(const std::string& task, const tasks::Request& request) {
 
 void Run(const RequestsOptions& options) {
   std::shared_ptr<const model_adapters::Tokenizer> tokenizer;
-  const auto tasks = LoadTasks(options.selection, [&](const std::string& text) {
+  const auto open = [&] {
     if (options.tokenizer.empty()) {
       throw UsageError("a task is built to a length: give --tokenizer to count its tokens");
     }
-    if (!tokenizer) tokenizer = model_adapters::OpenTokenizer(options.tokenizer);
-    return static_cast<int64_t>(tokenizer->Encode(text, false).size());
-  });
+    tokenizer = model_adapters::OpenTokenizer(options.tokenizer);
+  };
+  const auto tasks = LoadTasks(options.selection, OpenThenCount(open, [&](const std::string& text) {
+                                 return static_cast<int64_t>(tokenizer->Encode(text, false).size());
+                               }));
   for (const evaluators::SelectedTask& task : tasks) {
     for (const int64_t index : task.documents) {
       const tasks::DocumentRequests document = task.task->Requests(index);

@@ -4,11 +4,12 @@
 #include <iostream>
 
 #include "cli/app.h"
+#include "cli/checks/number_checks.h"
 #include "cli/finish_run.h"
 #include "cli/first_ids.h"
 #include "cli/model_record.h"
-#include "cli/checks/number_checks.h"
 #include "cli/run_options.h"
+#include "cli/token_counter.h"
 #include "core/json.h"
 #include "evaluators/journal.h"
 #include "evaluators/output_folder.h"
@@ -53,11 +54,13 @@ void Run(const RescoreOptions& options) {
   evaluators::Journal journal(folder.path());
   RunOptions run = StoredOptions(journal, options.run);
   if (!options.data.empty()) run.selection.data = options.data;
+  std::shared_ptr<const model_adapters::Tokenizer> tokenizer;
+  const auto open = [&] { tokenizer = OpenModelTokenizer(run.model); };
+  const auto count = [&](const std::string& text) {
+    return static_cast<int64_t>(tokenizer->Encode(text, false).size());
+  };
   std::vector<evaluators::SelectedTask> tasks =
-      LoadTasks(run.selection, [&](const std::string& text) {
-        static const auto tokenizer = OpenModelTokenizer(run.model);
-        return static_cast<int64_t>(tokenizer->Encode(text, false).size());
-      });
+      LoadTasks(run.selection, OpenThenCount(open, count));
   const evaluators::RequestPlan plan = evaluators::BuildRequestPlan(tasks, options.threads);
   for (const auto& [name, value] : journal.ReadIdentity("data")) {
     if (name == "requests" && value != plan.fingerprint) {

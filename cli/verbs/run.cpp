@@ -14,6 +14,7 @@
 #include "cli/model_record.h"
 #include "cli/run_options.h"
 #include "cli/terminal.h"
+#include "cli/token_counter.h"
 #include "cli/verbs/run_plan.h"
 #include "core/cast.h"
 #include "core/clock.h"
@@ -211,15 +212,15 @@ class RunVerb {
   }
 
   void LoadData() {
-    tasks_ = LoadTasks(options_.selection, [this](const std::string& text) {
-      if (!model_) OpenModel();
+    const auto count = [this](const std::string& text) {
       const std::optional<int64_t> tokens = model_->CountTokens(text);
       if (!tokens) {
         throw UsageError("--model {}: it can't count tokens, and a task is built to a length",
                          options_.model.model);
       }
       return *tokens;
-    });
+    };
+    tasks_ = LoadTasks(options_.selection, OpenThenCount([this] { OpenModel(); }, count));
     plan_ = evaluators::BuildRequestPlan(tasks_, options_.model.threads);
     phases_.End("data");
     progress_.Note(fmt::format("{} requests of {} tasks", plan_.size(), tasks_.size()));

@@ -82,7 +82,7 @@ TEST_F(StreamsTest, APageGoesIntoAPipeOrTheOutputItself) {
 
 // A folder, or a stream that is closed, isn't an empty input.
 TEST_F(StreamsTest, InputThatCantBeReadIsAnError) {
-  const std::string verb = "inspect metric exact_match";
+  const std::string verb = "inspect metric nq_open_exact_match";
   EXPECT_EQ(Shell(verb + " </dev/null >/dev/null 2>&1"), 0);
   EXPECT_EQ(Shell(verb + " </ >/dev/null 2>&1"), 3);
   EXPECT_EQ(Shell(verb + " <&- >/dev/null 2>&1"), 3);

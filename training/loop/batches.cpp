@@ -2,6 +2,7 @@
 #include "training/loop/batches.h"
 
 #include <algorithm>
+#include <system_error>
 
 #include "core/check.h"
 #include "training/data/stream.h"
@@ -21,8 +22,12 @@ BatchSource::BatchSource(std::shared_ptr<const model_adapters::Tokenizer> tokeni
     free_.push_back(slot);
   }
   ready_.assign(kSlots, -1);
-  for (int64_t i = 0; i < std::max<int64_t>(plan_.threads, 1); ++i) {
-    threads_.emplace_back([this] { Work(); });
+  try {
+    for (int64_t i = 0; i < std::max<int64_t>(plan_.threads, 1); ++i) {
+      threads_.emplace_back([this] { Work(); });
+    }
+  } catch (const std::system_error&) {  // a limit on threads: those there are make all batches
+    if (threads_.empty()) throw;
   }
 }
 
