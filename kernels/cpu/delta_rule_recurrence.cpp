@@ -1,5 +1,6 @@
-// The delta rule's recurrence in float32: a block of columns of one head at a time, the state in
-// place, tokens in runs short enough that the block stays in the cache.
+// The delta rule's recurrence in float32: a block of columns of one head at a time, tokens in runs.
+// A run's first reading copies the block into a panel of the first-level cache, its last update
+// writes it back: a state is read once and written once however many rows the run has.
 #include "kernels/cpu/mixer_targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -10,79 +11,104 @@
 #include "hwy/highway.h"
 #include "kernels/cpu/mixer_columns-inl.h"
 #include "kernels/cpu/mixer_recurrence.h"
+#include "kernels/cpu/mixer_scratch.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace natsl::kernels::HWY_NAMESPACE {
 
-// Up to kShortPiece rows of one head of one sequence; row pointers are those of the first row.
+// Up to kRunRows rows of one head of one sequence; row pointers are those of the first row.
 struct DeltaRun {
   const float* q;
   const float* k;
   const float* v;
   float* o;
   float* state;
+  float* panel;
   float* chunk_start;   // null without NAtS-L
   const uint8_t* keep;  // of the first chunk that completes
   int64_t rows;
-  int64_t position;          // of the first row
-  float decay[kShortPiece];  // exp(g)
-  float beta[kShortPiece];
-  float past_decay[kShortPiece];  // exp(Gs), the row's g included
+  int64_t position;       // of the first row
+  float decay[kRunRows];  // exp(g)
+  float beta[kRunRows];
+  float past_decay[kRunRows];  // exp(Gs), the row's g included
 };
 
-// dst = factor * src, kVectors vectors of columns of `rows` rows.
+// to = factor * from, kVectors vectors of columns of `rows` rows.
 template <int kVectors, class D>
-void ScaleColumns(D d, float factor, const float* src, int64_t stride, int64_t rows, float* dst) {
+void ScaleColumns(D d, float factor, const Cells& from, int64_t rows, const Cells& to) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   for (int64_t i = 0; i < rows; ++i) {
     for (int n = 0; n < kVectors; ++n) {
-      const int64_t at = i * stride + n * lanes;
-      hn::StoreU(hn::Mul(hn::Set(d, factor), hn::LoadU(d, src + at)), d, dst + at);
+      const auto cell = hn::LoadU(d, from.first + i * from.stride + n * lanes);
+      hn::StoreU(hn::Mul(hn::Set(d, factor), cell), d, to.first + i * to.stride + n * lanes);
     }
   }
+}
+
+// to = decay * from + k update^T, read = to^T q.
+template <int kVectors, class D>
+HWY_INLINE void UpdateColumns(D d, float decay, const float* k, const float* q, const Cells& from,
+                              const Cells& to, int64_t rows, const hn::Vec<D>* update,
+                              hn::Vec<D>* read) {
+  using V = hn::Vec<D>;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const V factor = hn::Set(d, decay);
+  V add[kVectors], sum[kVectors];
+  HWY_UNROLL(4)
+  for (int n = 0; n < kVectors; ++n) {
+    add[n] = update[n];
+    sum[n] = hn::Zero(d);
+  }
+  for (int64_t i = 0; i < rows; ++i) {
+    const V key = hn::Set(d, k[i]), query = hn::Set(d, q[i]);
+    HWY_UNROLL(4)
+    for (int n = 0; n < kVectors; ++n) {
+      const V before = hn::LoadU(d, from.first + i * from.stride + n * lanes);
+      const V next = hn::MulAdd(key, add[n], hn::Mul(factor, before));
+      hn::StoreU(next, d, to.first + i * to.stride + n * lanes);
+      sum[n] = hn::MulAdd(query, next, sum[n]);
+    }
+  }
+  HWY_UNROLL(4)
+  for (int n = 0; n < kVectors; ++n) read[n] = sum[n];
 }
 
 template <int kVectors, class D>
 void RunColumns(D d, const DeltaRuleArgs& args, const DeltaRun& run, int64_t column) {
   using V = hn::Vec<D>;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  const int64_t key_dim = args.key_dim, stride = args.value_dim;
+  const int64_t key_dim = args.key_dim;
   const bool past_only = args.own_chunk == OwnChunkRule::kPastOnly;
   const V scale = hn::Set(d, static_cast<float>(args.scale));
-  float* const state = run.state + column;
-  float* const chunk_start = run.chunk_start == nullptr ? nullptr : run.chunk_start + column;
+  const Cells state{run.state + column, args.value_dim, true};
+  const Cells panel{run.panel, kVectors * lanes, false};
+  const bool in_chunks = run.chunk_start != nullptr;
+  const Cells chunk_start{in_chunks ? run.chunk_start + column : nullptr, args.value_dim, true};
   const uint8_t* keep = run.keep;
   for (int64_t r = 0; r < run.rows; ++r) {
     const float* const q = run.q + r * args.q_stride;
     const float* const k = run.k + r * args.k_stride;
     const float* const v = run.v + r * args.v_stride + column;
     float* const o = run.o + r * args.value_heads * args.value_dim + column;
-    if (chunk_start != nullptr && (run.position + r) % kPageTokens == 0) {
-      ScaleColumns<kVectors>(d, 1, state, stride, key_dim, chunk_start);
+    if (in_chunks && (run.position + r) % kPageTokens == 0) {
+      ScaleColumns<kVectors>(d, 1, r == 0 ? state : panel, key_dim, chunk_start);
+    }
+    V update[kVectors], read[kVectors];
+    if (r == 0) {
+      ReadColumns<kVectors, true>(d, k, state, panel, key_dim, update);
+    } else {
+      ReadColumns<kVectors, false>(d, k, panel, panel, key_dim, update);
     }
     const V decay = hn::Set(d, run.decay[r]);
-    V update[kVectors];
-    ReadColumns<kVectors>(d, k, state, stride, key_dim, update);
     HWY_UNROLL(4)
     for (int n = 0; n < kVectors; ++n) {
       const V difference = hn::NegMulAdd(decay, update[n], hn::LoadU(d, v + n * lanes));
       update[n] = hn::Mul(hn::Set(d, run.beta[r]), difference);
     }
-    V read[kVectors];
-    HWY_UNROLL(4)
-    for (int n = 0; n < kVectors; ++n) read[n] = hn::Zero(d);
-    for (int64_t i = 0; i < key_dim; ++i) {
-      const V key = hn::Set(d, k[i]), query = hn::Set(d, q[i]);
-      HWY_UNROLL(4)
-      for (int n = 0; n < kVectors; ++n) {
-        float* const cell = state + i * stride + n * lanes;
-        const V next = hn::MulAdd(key, update[n], hn::Mul(decay, hn::LoadU(d, cell)));
-        hn::StoreU(next, d, cell);
-        read[n] = hn::MulAdd(query, next, read[n]);
-      }
-    }
+    const Cells& to = r + 1 == run.rows ? state : panel;
+    UpdateColumns<kVectors>(d, run.decay[r], k, q, panel, to, key_dim, update, read);
     if (past_only) {
-      ReadColumns<kVectors>(d, q, chunk_start, stride, key_dim, read);
+      ReadColumns<kVectors, false>(d, q, chunk_start, panel, key_dim, read);
       HWY_UNROLL(4)
       for (int n = 0; n < kVectors; ++n) {
         read[n] = hn::Mul(hn::Set(d, run.past_decay[r]), read[n]);
@@ -90,10 +116,10 @@ void RunColumns(D d, const DeltaRuleArgs& args, const DeltaRun& run, int64_t col
     }
     HWY_UNROLL(4)
     for (int n = 0; n < kVectors; ++n) hn::StoreU(hn::Mul(scale, read[n]), d, o + n * lanes);
-    if (chunk_start != nullptr && (run.position + r + 1) % kPageTokens == 0) {
+    if (in_chunks && (run.position + r + 1) % kPageTokens == 0) {
       if (*keep == 0) {
         const float factor = args.decay_over_softmax_chunks ? run.past_decay[r] : 1;
-        ScaleColumns<kVectors>(d, factor, chunk_start, stride, key_dim, state);
+        ScaleColumns<kVectors>(d, factor, chunk_start, key_dim, to);
       }
       keep += args.value_heads;
     }
@@ -111,10 +137,12 @@ void RunDeltaRuleItem(const DeltaRuleArgs& args, const MixerItem& item) {
   if (nats != nullptr && nats->first_position % kPageTokens != 0) {
     log_decay = nats->chunk_log_decay[head];
   }
+  const int64_t vectors = PanelVectors(args.key_dim, 4);
   DeltaRun run;
+  run.panel = ThreadScratch(PanelSize(args.key_dim, vectors));
   run.state = args.states[item.sequence] + head * size;
   for (int64_t t = first; t < args.offsets[item.sequence + 1]; t += run.rows) {
-    run.rows = std::min(kShortPiece, args.offsets[item.sequence + 1] - t);
+    run.rows = std::min(kRunRows, args.offsets[item.sequence + 1] - t);
     run.q = static_cast<const float*>(args.q) + t * args.q_stride + qk_head * args.key_dim;
     run.k = static_cast<const float*>(args.k) + t * args.k_stride + qk_head * args.key_dim;
     run.v = static_cast<const float*>(args.v) + t * args.v_stride + head * args.value_dim;
@@ -137,7 +165,7 @@ void RunDeltaRuleItem(const DeltaRuleArgs& args, const MixerItem& item) {
       run.beta[r] = args.beta[at];
       run.past_decay[r] = nats == nullptr ? 0 : std::exp(static_cast<float>(log_decay));
     }
-    ForColumns(begin, end, [&](auto d, auto vectors, int64_t column) HWY_ATTR {
+    ForColumns<4>(begin, end, vectors, [&](auto d, auto vectors, int64_t column) HWY_ATTR {
       RunColumns<decltype(vectors)::value>(d, args, run, column);
     });
   }
