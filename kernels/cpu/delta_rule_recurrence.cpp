@@ -48,8 +48,8 @@ void ScaleColumns(D d, float factor, const Cells& from, int64_t rows, const Cell
 // to = decay * from + k update^T, read = to^T q.
 template <int kVectors, class D>
 HWY_INLINE void UpdateColumns(D d, float decay, const float* k, const float* q, const Cells& from,
-                              const Cells& to, int64_t rows, const hn::Vec<D>* update,
-                              hn::Vec<D>* read) {
+                              const Cells& to, int64_t rows, const NextBlock& next_block,
+                              const hn::Vec<D>* update, hn::Vec<D>* read) {
   using V = hn::Vec<D>;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const V factor = hn::Set(d, decay);
@@ -60,6 +60,7 @@ HWY_INLINE void UpdateColumns(D d, float decay, const float* k, const float* q, 
     sum[n] = hn::Zero(d);
   }
   for (int64_t i = 0; i < rows; ++i) {
+    Prefetch<kVectors>(d, next_block, i);
     const V key = hn::Set(d, k[i]), query = hn::Set(d, q[i]);
     HWY_UNROLL(4)
     for (int n = 0; n < kVectors; ++n) {
@@ -74,16 +75,18 @@ HWY_INLINE void UpdateColumns(D d, float decay, const float* k, const float* q, 
 }
 
 template <int kVectors, class D>
-void RunColumns(D d, const DeltaRuleArgs& args, const DeltaRun& run, int64_t column) {
+void RunColumns(D d, const DeltaRuleArgs& args, const DeltaRun& run, int64_t column,
+                const float* next_block) {
   using V = hn::Vec<D>;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const int64_t key_dim = args.key_dim;
   const bool past_only = args.own_chunk == OwnChunkRule::kPastOnly;
   const V scale = hn::Set(d, static_cast<float>(args.scale));
-  const Cells state{run.state + column, args.value_dim, true};
-  const Cells panel{run.panel, kVectors * lanes, false};
+  const Cells state{run.state + column, args.value_dim};
+  const Cells panel{run.panel, kVectors * lanes};
   const bool in_chunks = run.chunk_start != nullptr;
-  const Cells chunk_start{in_chunks ? run.chunk_start + column : nullptr, args.value_dim, true};
+  const Cells chunk_start{in_chunks ? run.chunk_start + column : nullptr, args.value_dim};
+  const Cells& held = run.rows > 1 ? panel : state;
   const uint8_t* keep = run.keep;
   for (int64_t r = 0; r < run.rows; ++r) {
     const float* const q = run.q + r * args.q_stride;
@@ -94,10 +97,10 @@ void RunColumns(D d, const DeltaRuleArgs& args, const DeltaRun& run, int64_t col
       ScaleColumns<kVectors>(d, 1, r == 0 ? state : panel, key_dim, chunk_start);
     }
     V update[kVectors], read[kVectors];
-    if (r == 0) {
+    if (r == 0 && run.rows > 1) {
       ReadColumns<kVectors, true>(d, k, state, panel, key_dim, update);
     } else {
-      ReadColumns<kVectors, false>(d, k, panel, panel, key_dim, update);
+      ReadColumns<kVectors, false>(d, k, held, panel, key_dim, update);
     }
     const V decay = hn::Set(d, run.decay[r]);
     HWY_UNROLL(4)
@@ -106,7 +109,8 @@ void RunColumns(D d, const DeltaRuleArgs& args, const DeltaRun& run, int64_t col
       update[n] = hn::Mul(hn::Set(d, run.beta[r]), difference);
     }
     const Cells& to = r + 1 == run.rows ? state : panel;
-    UpdateColumns<kVectors>(d, run.decay[r], k, q, panel, to, key_dim, update, read);
+    const NextBlock next(next_block, args.value_dim, key_dim, r, run.rows);
+    UpdateColumns<kVectors>(d, run.decay[r], k, q, held, to, key_dim, next, update, read);
     if (past_only) {
       ReadColumns<kVectors, false>(d, q, chunk_start, panel, key_dim, read);
       HWY_UNROLL(4)
@@ -165,8 +169,10 @@ void RunDeltaRuleItem(const DeltaRuleArgs& args, const MixerItem& item) {
       run.beta[r] = args.beta[at];
       run.past_decay[r] = nats == nullptr ? 0 : std::exp(static_cast<float>(log_decay));
     }
-    ForColumns<4>(begin, end, vectors, [&](auto d, auto vectors, int64_t column) HWY_ATTR {
-      RunColumns<decltype(vectors)::value>(d, args, run, column);
+    ForColumns<4>(begin, end, vectors, [&](auto d, auto width, int64_t column) HWY_ATTR {
+      constexpr int kVectors = decltype(width)::value;
+      RunColumns<kVectors>(d, args, run, column,
+                           NextColumns<kVectors>(d, run.state, column, begin, end, size));
     });
   }
 }
