@@ -48,8 +48,8 @@ void ScaleColumns(D d, float factor, const Cells& from, int64_t rows, const Cell
 // to = decay * from + k update^T, read = to^T q.
 template <int kVectors, class D>
 HWY_INLINE void UpdateColumns(D d, float decay, const float* k, const float* q, const Cells& from,
-                              const Cells& to, int64_t rows, const NextBlock& next_block,
-                              const hn::Vec<D>* update, hn::Vec<D>* read) {
+                              const Cells& to, int64_t rows, const hn::Vec<D>* update,
+                              hn::Vec<D>* read) {
   using V = hn::Vec<D>;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const V factor = hn::Set(d, decay);
@@ -60,7 +60,6 @@ HWY_INLINE void UpdateColumns(D d, float decay, const float* k, const float* q, 
     sum[n] = hn::Zero(d);
   }
   for (int64_t i = 0; i < rows; ++i) {
-    Prefetch<kVectors>(d, next_block, i);
     const V key = hn::Set(d, k[i]), query = hn::Set(d, q[i]);
     HWY_UNROLL(4)
     for (int n = 0; n < kVectors; ++n) {
@@ -74,19 +73,19 @@ HWY_INLINE void UpdateColumns(D d, float decay, const float* k, const float* q, 
   for (int n = 0; n < kVectors; ++n) read[n] = sum[n];
 }
 
-template <int kVectors, class D>
-void RunColumns(D d, const DeltaRuleArgs& args, const DeltaRun& run, int64_t column,
-                const float* next_block) {
+// kOneRow: the run's only row is computed where the state lies, without the panel.
+template <int kVectors, bool kOneRow, class D>
+void RunColumns(D d, const DeltaRuleArgs& args, const DeltaRun& run, int64_t column) {
   using V = hn::Vec<D>;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const int64_t key_dim = args.key_dim;
   const bool past_only = args.own_chunk == OwnChunkRule::kPastOnly;
   const V scale = hn::Set(d, static_cast<float>(args.scale));
-  const Cells state{run.state + column, args.value_dim};
-  const Cells panel{run.panel, kVectors * lanes};
+  const Cells state{run.state + column, args.value_dim, true};
+  const Cells panel{run.panel, kVectors * lanes, false};
+  const Cells& held = kOneRow ? state : panel;
   const bool in_chunks = run.chunk_start != nullptr;
-  const Cells chunk_start{in_chunks ? run.chunk_start + column : nullptr, args.value_dim};
-  const Cells& held = run.rows > 1 ? panel : state;
+  const Cells chunk_start{in_chunks ? run.chunk_start + column : nullptr, args.value_dim, true};
   const uint8_t* keep = run.keep;
   for (int64_t r = 0; r < run.rows; ++r) {
     const float* const q = run.q + r * args.q_stride;
@@ -97,7 +96,7 @@ void RunColumns(D d, const DeltaRuleArgs& args, const DeltaRun& run, int64_t col
       ScaleColumns<kVectors>(d, 1, r == 0 ? state : panel, key_dim, chunk_start);
     }
     V update[kVectors], read[kVectors];
-    if (r == 0 && run.rows > 1) {
+    if (r == 0 && !kOneRow) {
       ReadColumns<kVectors, true>(d, k, state, panel, key_dim, update);
     } else {
       ReadColumns<kVectors, false>(d, k, held, panel, key_dim, update);
@@ -109,8 +108,7 @@ void RunColumns(D d, const DeltaRuleArgs& args, const DeltaRun& run, int64_t col
       update[n] = hn::Mul(hn::Set(d, run.beta[r]), difference);
     }
     const Cells& to = r + 1 == run.rows ? state : panel;
-    const NextBlock next(next_block, args.value_dim, key_dim, r, run.rows);
-    UpdateColumns<kVectors>(d, run.decay[r], k, q, held, to, key_dim, next, update, read);
+    UpdateColumns<kVectors>(d, run.decay[r], k, q, held, to, key_dim, update, read);
     if (past_only) {
       ReadColumns<kVectors, false>(d, q, chunk_start, panel, key_dim, read);
       HWY_UNROLL(4)
@@ -171,8 +169,11 @@ void RunDeltaRuleItem(const DeltaRuleArgs& args, const MixerItem& item) {
     }
     ForColumns<4>(begin, end, vectors, [&](auto d, auto width, int64_t column) HWY_ATTR {
       constexpr int kVectors = decltype(width)::value;
-      RunColumns<kVectors>(d, args, run, column,
-                           NextColumns<kVectors>(d, run.state, column, begin, end, size));
+      if (run.rows == 1) {
+        RunColumns<kVectors, true>(d, args, run, column);
+      } else {
+        RunColumns<kVectors, false>(d, args, run, column);
+      }
     });
   }
 }

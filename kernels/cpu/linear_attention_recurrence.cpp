@@ -34,7 +34,7 @@ struct LinearRun {
 // Row `row` and, where kRows is 2, the next: the state of `from`, updated, to `to`.
 template <int kVectors, int kRows, bool kBonus, class D>
 void RunPass(D d, const LinearAttentionArgs& args, const LinearRun& run, int64_t row,
-             int64_t column, const Cells& from, const Cells& to, const NextBlock& next) {
+             int64_t column, const Cells& from, const Cells& to) {
   using V = hn::Vec<D>;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const float* const q = run.q + row * args.q_stride;
@@ -53,7 +53,7 @@ void RunPass(D d, const LinearAttentionArgs& args, const LinearRun& run, int64_t
   }
   for (int64_t i = 0; i < args.key_dim; ++i) {
     const float* const source = from.first + i * from.stride;
-    Prefetch<kVectors>(d, next, i);
+    if (from.prefetch) PrefetchBelow<kVectors>(d, source, from.stride);
     V cell[kVectors];
     HWY_UNROLL(8)
     for (int n = 0; n < kVectors; ++n) cell[n] = hn::LoadU(d, source + n * lanes);
@@ -88,18 +88,16 @@ void RunPass(D d, const LinearAttentionArgs& args, const LinearRun& run, int64_t
 }
 
 template <int kVectors, bool kBonus, class D>
-void RunColumns(D d, const LinearAttentionArgs& args, const LinearRun& run, int64_t column,
-                const float* next_block) {
-  const Cells state{run.state + column, args.value_dim};
-  const Cells panel{run.panel, kVectors * static_cast<int64_t>(hn::Lanes(d))};
+void RunColumns(D d, const LinearAttentionArgs& args, const LinearRun& run, int64_t column) {
+  const Cells state{run.state + column, args.value_dim, true};
+  const Cells panel{run.panel, kVectors * static_cast<int64_t>(hn::Lanes(d)), false};
   for (int64_t r = 0; r < run.rows; r += 2) {
     const Cells& from = r == 0 ? state : panel;
     const Cells& to = r + 2 >= run.rows ? state : panel;
-    const NextBlock next(next_block, args.value_dim, args.key_dim, r / 2, (run.rows + 1) / 2);
     if (r + 1 == run.rows) {
-      RunPass<kVectors, 1, kBonus>(d, args, run, r, column, from, to, next);
+      RunPass<kVectors, 1, kBonus>(d, args, run, r, column, from, to);
     } else if constexpr (kVectors <= 4) {
-      RunPass<kVectors, 2, kBonus>(d, args, run, r, column, from, to, next);
+      RunPass<kVectors, 2, kBonus>(d, args, run, r, column, from, to);
     }
   }
 }
@@ -170,14 +168,11 @@ void RunLinearItem(const LinearAttentionArgs& args, const MixerItem& item) {
       }
     }
     if (args.bonus != nullptr) SelfProducts(args, run, args.bonus + head * key_dim, self);
-    const int64_t size = key_dim * args.value_dim;
     ForColumns<8>(begin, end, vectors, [&](auto d, auto width, int64_t column) HWY_ATTR {
-      constexpr int kVectors = decltype(width)::value;
-      const float* const next = NextColumns<kVectors>(d, run.state, column, begin, end, size);
       if (args.bonus != nullptr) {
-        RunColumns<kVectors, true>(d, args, run, column, next);
+        RunColumns<decltype(width)::value, true>(d, args, run, column);
       } else {
-        RunColumns<kVectors, false>(d, args, run, column, next);
+        RunColumns<decltype(width)::value, false>(d, args, run, column);
       }
     });
   }

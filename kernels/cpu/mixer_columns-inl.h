@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "hwy/cache_control.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -17,10 +18,12 @@ namespace natsl::kernels::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// Rows of floats in memory, `stride` floats apart.
+/// Rows of floats in memory: `stride` floats apart. Those outside the first-level cache are
+/// prefetched some rows ahead: the hardware doesn't follow a narrow block of a wide matrix.
 struct Cells {
   float* first;
   int64_t stride;
+  bool prefetch;
 };
 
 /// Rows of a run: a block of columns stays in a panel of the first-level cache for so long.
@@ -69,39 +72,13 @@ void ForColumns(int64_t begin, int64_t end, int64_t most, const Body& body) {
   ForBlocks<1>(single, column, end, 1, body);
 }
 
-/// Rows [begin, end) of the block that a thread takes up next, fetched during a pass over the
-/// present one: memory is read while the processor computes.
-struct NextBlock {
-  const float* first;
-  int64_t stride, begin, end;
-
-  /// Those of pass `pass` of `passes` over `rows` rows.
-  NextBlock(const float* first_row, int64_t row_stride, int64_t rows, int64_t pass, int64_t passes)
-      : first(first_row),
-        stride(row_stride),
-        begin(rows * pass / passes),
-        end(rows * (pass + 1) / passes) {}
-};
-
-/// What a thread takes up after the block at `column` of columns [begin, end) of a head's state:
-/// the columns beside it or the first of the next head, whose state lies `size` floats further.
+/// Prefetches what lies some rows below `cell`, a row of kVectors vectors.
 template <int kVectors, class D>
-const float* NextColumns(D d, const float* state, int64_t column, int64_t begin, int64_t end,
-                         int64_t size) {
-  const int64_t next = column + kVectors * static_cast<int64_t>(hn::Lanes(d));
-  return state + (next < end ? next : size + begin);
-}
-
-/// Prefetches row `i`, a row of kVectors vectors.
-template <int kVectors, class D>
-HWY_INLINE void Prefetch(D d, const NextBlock& next, int64_t i) {
-  if (i < next.begin || i >= next.end) return;
+HWY_INLINE void PrefetchBelow(D d, const float* cell, int64_t stride) {
+  constexpr int64_t kAhead = 8;
   constexpr int64_t kLineFloats = 16;
-  constexpr int kSecondLevelCache = 2;
   const int64_t width = kVectors * static_cast<int64_t>(hn::Lanes(d));
-  for (int64_t n = 0; n < width; n += kLineFloats) {
-    __builtin_prefetch(next.first + i * next.stride + n, 0, kSecondLevelCache);
-  }
+  for (int64_t n = 0; n < width; n += kLineFloats) hwy::Prefetch(cell + kAhead * stride + n);
 }
 
 /// out = x^T M of kVectors vectors of columns: M is the `rows` rows of `from`. With kCopy these
@@ -117,6 +94,7 @@ HWY_INLINE void ReadColumns(D d, const float* HWY_RESTRICT x, const Cells& from,
   const auto add = [&](int64_t i, V* HWY_RESTRICT sum) HWY_ATTR {
     const V factor = hn::Set(d, x[i]);
     const float* const row = from.first + i * from.stride;
+    if (from.prefetch) PrefetchBelow<kVectors>(d, row, from.stride);
     HWY_UNROLL(8)
     for (int n = 0; n < kVectors; ++n) {
       const V cell = hn::LoadU(d, row + n * lanes);
