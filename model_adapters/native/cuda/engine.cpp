@@ -288,22 +288,29 @@ bool Engine::Lengthen(std::span<DeviceState* const> states, int64_t length) {
   return true;
 }
 
+// Loads kernels and prepares products, which can't be done inside a capture.
+void Engine::StepOfEmptySequences(int64_t sequences) {
+  std::vector<std::unique_ptr<DeviceState>> fresh;
+  std::vector<RunnerPiece> pieces;
+  const TokenId token = 0;
+  for (int64_t s = 0; s < sequences; ++s) {
+    fresh.push_back(NewDeviceState());
+    pieces.push_back({fresh.back().get(), std::span(&token, 1), true});
+  }
+  Argmax(network_->StepLogits(RunWhole(pieces, nullptr)));
+}
+
 Engine::Steps Engine::Decode(std::span<DeviceState* const> states, const at::Tensor& ids,
                              int64_t steps) {
   const int64_t sequences = core::Size(states);
   auto& graph = graphs_[sequences];
-  const auto place = [&](int64_t count, Places& places, StepGraph::Where& where) {
+  const auto make_room = [&](int64_t count, const std::vector<int32_t>& forks) {
     int64_t new_pages = 0, longest = 0;
-    for (DeviceState* state : states) {
-      where.positions.push_back(state->length());
-      places.Add(*state, true, *pool_);
+    for (const DeviceState* state : states) {
       new_pages += NewPages(state->length(), count);
       longest = std::max(longest, state->length() + count);
     }
-    pool_->Prepare(places.forks, new_pages, longest);
-    where.read = places.read;
-    where.write = places.write;
-    where.lists = places.lists;
+    pool_->Prepare(forks, new_pages, longest);
   };
   Steps result;
   at::Tensor next = ids;
@@ -312,19 +319,18 @@ Engine::Steps Engine::Decode(std::span<DeviceState* const> states, const at::Ten
     const int64_t count = std::min(StepGraph::kMostSteps, steps - done);
     Places places;
     StepGraph::Where where;
-    place(count, places, where);
+    for (DeviceState* state : states) {
+      where.positions.push_back(state->length());
+      places.Add(*state, true, *pool_);
+    }
+    make_room(count, places.forks);
+    where.read = places.read;
+    where.write = places.write;
+    where.lists = places.lists;
     if (!graph || graph->generation() != pool_->generation()) {
       graph.reset();
-      // Kernels are loaded and products prepared outside the capture: a step of empty sequences.
-      std::vector<std::unique_ptr<DeviceState>> fresh;
-      std::vector<RunnerPiece> pieces;
-      const TokenId token = 0;
-      for (int64_t s = 0; s < sequences; ++s) {
-        fresh.push_back(NewDeviceState());
-        pieces.push_back({fresh.back().get(), std::span(&token, 1), true});
-      }
-      const Residual residual = RunWhole(pieces, nullptr);
-      Argmax(network_->StepLogits(residual));
+      StepOfEmptySequences(sequences);
+      make_room(count, {});  // that step may have taken the pages
       graph = std::make_unique<StepGraph>(*network_, *pool_, choices_, sequences);
     }
     graph->Set(next, where);

@@ -79,6 +79,7 @@ class Engine final : public Runner {
   bool Reserve(int64_t tokens);
   Residual RunHalves(std::span<const RunnerPiece> pieces, std::vector<at::Tensor>* hidden_states);
   Residual RunWhole(std::span<const RunnerPiece> pieces, std::vector<at::Tensor>* hidden_states);
+  void StepOfEmptySequences(int64_t sequences);
   void CheckIds(std::span<const TokenId> ids) const;
 
   int device_;

@@ -59,7 +59,8 @@ class StatePool {
 
   /// Before a pass: returned lists are emptied, `forks` ({from, to}, ...) made, and pages for it
   /// made sure of. A sequence of the pass ends with at most `longest` tokens; `new_pages` is the
-  /// most pages that all its sequences take in one group.
+  /// most pages that all its sequences take in one group. Holds for the next pass alone: another
+  /// Prepare may count pages as free that the pass has yet to take.
   void Prepare(const std::vector<int32_t>& forks, int64_t new_pages, int64_t longest);
 
   /// After a pass or a Lengthen: pages of `lists` that lie outside their layer's window go back.

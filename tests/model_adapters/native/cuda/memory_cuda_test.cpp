@@ -21,6 +21,21 @@ TEST_P(CudaGrow, RefusesWhatItCantDo) {
   ExpectGrowsByWholePagesAlone(*OpenTinyOnDevice(GetParam()));
 }
 
+// Prompts of whole pages fill the pool. A batch's first step makes its graph, which takes pages
+// too, before it takes those of its own.
+TEST_P(CudaGrow, AFirstStepHasItsPages) {
+  const auto cpu = OpenTiny(GetParam(), KeepingEveryChunk());
+  for (const int64_t batch : {1, 3}) {
+    const auto model = OpenTinyOnDevice(GetParam(), KeepingEveryChunk(OnDevice()));
+    const auto expected = cpu->NewSession(batch), session = model->NewSession(batch);
+    for (Session* const each : {expected.get(), session.get()}) {
+      each->Prefill(RandomIds(batch * 64, 30));
+      each->Step(RandomIds(batch, 31));
+    }
+    EXPECT_LE(Compare(session->NextLogProbs(), expected->NextLogProbs()).largest, 2e-4) << batch;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(All, CudaGrow, testing::ValuesIn(TinyModels()),
                          [](const auto& test) { return std::string(test.param.name); });
 
