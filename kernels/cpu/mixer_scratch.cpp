@@ -1,4 +1,4 @@
-// The calling thread's scratch memory: of a megabyte and more in blocks, for their huge pages.
+// The calling thread's scratch memory: one block, for its huge pages.
 #include "kernels/cpu/mixer_scratch.h"
 
 #include <new>
